@@ -1,0 +1,70 @@
+# Two environments are made on demand: .venv/base runs tacit, .venv/dev also tests it.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+SOURCES := pyproject.toml clients/python/pyproject.toml constraints.txt
+TESTS ?= tests
+
+.PHONY: help demo test check lint types imports docs bench wheels test-wheel vectors clean
+
+help:  ## what can be made
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/base: $(SOURCES) | $(BIN)/python
+	$(PIP) install -c constraints.txt -e clients/python -e '.[plot]'
+	@touch $@
+
+$(VENV)/dev: $(SOURCES) | $(BIN)/python
+	$(PIP) install -c constraints.txt -e clients/python -e '.[dev]'
+	@touch $@ $(VENV)/base
+
+$(VENV)/bench: $(VENV)/base
+	$(PIP) install -c constraints.txt -e '.[plot,bench]'
+	@touch $@
+
+demo: $(VENV)/base  ## a private poll of 20,000 simulated people, end to end
+	$(BIN)/tacit demo --plot demo.png
+
+test: $(VENV)/dev  ## all tests
+	$(BIN)/python -m pytest $(TESTS) -n auto
+
+check: lint types imports test  ## what continuous integration runs
+
+lint: $(VENV)/dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/dev
+	$(BIN)/mypy
+
+imports: $(VENV)/dev
+	$(BIN)/lint-imports --no-cache
+
+docs: $(VENV)/dev  ## the documentation, warnings as errors
+	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
+	@echo "open docs/_build/html/index.html"
+
+bench: $(VENV)/bench  ## benchmarks, side by side with other libraries
+	$(BIN)/python benchmarks/channels.py
+
+vectors: $(VENV)/base  ## write vectors/v1 again
+	$(BIN)/python vectors/make.py
+
+wheels: $(VENV)/dev  ## both wheels into dist/
+	rm -rf dist
+	$(BIN)/python -m build --quiet --wheel --outdir dist clients/python
+	$(BIN)/python -m build --quiet --wheel --outdir dist .
+
+test-wheel: wheels  ## all tests against the built wheels, in an environment of their own
+	rm -rf .venv-wheel
+	$(PYTHON) -m venv .venv-wheel
+	.venv-wheel/bin/python -m pip --quiet --disable-pip-version-check install -c constraints.txt \
+	  dist/tacit_client-*.whl "$$(echo dist/tacit-*.whl)[dev]"
+	.venv-wheel/bin/python -m pytest $(TESTS) -n auto
+
+clean:
+	rm -rf .venv .venv-wheel build dist docs/_build .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -1,0 +1,193 @@
+"""Build the tables of the mechanisms: the integers are chosen here, once, and frozen.
+
+Each mechanism has one ratio R that carries its loss. R is the rational number just below exp(epsilon) from
+`ratio_below_exp`, and all other weights are solved for exactly, so that the worst ratio of the finished table is
+R itself: never above exp(epsilon), and within 2^-40 of it.
+
+>>> srr(3, 1).outside[0] / srr(3, 1).outside[2]
+2.71828...
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+from tacit_client import check
+from tacit_client.errors import TacitError
+from tacit_client.exponential import ratio_below_exp
+from tacit_client.tables import Blocks, Dense, Hashed, Subsets
+from tacit_client.tables.hashed import MAX_BUCKETS
+
+MATRIX_BITS = 80
+MATRIX_SLACK = Fraction(1, 10**9)
+
+
+def srr(k: object, epsilon: object) -> Blocks:
+    """Standard randomised response: the answer with odds exp(epsilon) : 1 against each other category."""
+    return rrrr(k, (), epsilon, 1)
+
+
+def rrrr(k: object, subset: object, epsilon: object, kappa: object) -> Blocks:
+    """Randomly restricted randomised response (Theorem 1 of Aydin and Yildirim).
+
+    With c = R1 + |S|, R1 just below exp(kappa epsilon) and m = k - |S|, an answer in S is reported with weight
+    R1, another of S with 1, and each of the rest with 1/m. An answer outside S is reported with weight E and
+    each other of the rest with F, where E + (m - 1) F = R1. The paper's epsilon_2 is the largest one that keeps
+    both E m <= R and E <= R F. Solved for E this has no logarithm, and no edge at which it divides by zero.
+    """
+    k = check.integer(k, "k", 2, check.MAX_CATEGORIES)
+    members = check.distinct_integers(subset, "subset", 0, k - 1)
+    if len(members) == k:
+        raise TacitError(
+            "argument_invalid",
+            "subset holds every category",
+            argument="subset",
+            hint="leave at least one category out; an empty subset is standard randomised response",
+        )
+    stated = check.epsilon(epsilon)
+    share = check.bounded(
+        kappa, "kappa", lambda v: 0 < v <= 1, "give a share of epsilon above 0 and at most 1"
+    )
+    ratio = ratio_below_exp(stated)
+    rest = k - len(members)
+    if not members:
+        return Blocks(k, stated, (), (0, 0, 0), (ratio.numerator, 0, ratio.denominator))
+    first = min(ratio, ratio_below_exp(stated * share))
+    if rest == 1:
+        own, others = first, Fraction(0)
+    else:
+        own = min(ratio / rest, ratio * first / (ratio + rest - 1))
+        others = (first - own) / (rest - 1)
+    near = 1 if len(members) > 1 else 0
+    a, b, c, d, e, f = _integers(first, near, Fraction(1, rest), own, 1, others)
+    return Blocks(k, stated, members, (a, b, c), (d, e, f))
+
+
+def subset(k: object, epsilon: object, size: object = None) -> Subsets:
+    """Subset response over all k categories; `size=None` is the size with the least variance."""
+    k = check.integer(k, "k", 2, check.MAX_CATEGORIES)
+    return _subsets(k, None, k, epsilon, size)
+
+
+def coarse(k: object, keep: object, epsilon: object, size: object = None) -> Subsets:
+    """Subset response over the kept categories and one cell for all the others together."""
+    k = check.integer(k, "k", 2, check.MAX_CATEGORIES)
+    kept = check.distinct_integers(keep, "keep", 0, k - 1)
+    if not kept:
+        raise TacitError(
+            "argument_invalid", "keep is empty", argument="keep", hint="keep one category or more"
+        )
+    if len(kept) >= k - 1:
+        return _subsets(k, None, k, epsilon, size)
+    return _subsets(k, kept, len(kept) + 1, epsilon, size)
+
+
+def _subsets(k: int, keep: tuple[int, ...] | None, cells: int, epsilon: object, size: object) -> Subsets:
+    stated = check.epsilon(epsilon)
+    ratio = ratio_below_exp(stated)
+    chosen = best_size(cells, ratio) if size is None else check.integer(size, "size", 1, cells - 1)
+    return Subsets(k, stated, keep, chosen, ratio.numerator, ratio.denominator)
+
+
+def best_size(cells: int, ratio: Fraction) -> int:
+    """The subset size with the least variance of the unbiased estimate at a uniform distribution.
+
+    With w the size, p - q is proportional to w (m - w) / (w R + m - w), and the variance to the inverse square of
+    it over w (m - w). The best real w is m / (R + 1); the best integer is one of its two neighbours.
+    """
+    low = max(1, math.floor(cells / (ratio + 1)))
+
+    def information(w: int) -> Fraction:
+        return w * (cells - w) / (w * ratio + cells - w) ** 2
+
+    return max((w for w in (low, low + 1) if w < cells), key=information)
+
+
+def hashed(k: object, epsilon: object) -> Hashed:
+    """Hashed response (local hashing) with round(exp(epsilon) + 1) buckets."""
+    k = check.integer(k, "k", 2, check.MAX_CATEGORIES)
+    stated = check.epsilon(epsilon)
+    ratio = ratio_below_exp(stated)
+    buckets = math.floor(ratio + Fraction(3, 2))
+    if buckets > MAX_BUCKETS:
+        raise TacitError(
+            "argument_invalid",
+            f"epsilon {check.format_decimal(stated)} needs {check.shown(buckets)} buckets",
+            argument="epsilon",
+            hint=f"a hashed channel has at most {MAX_BUCKETS} buckets (epsilon 5.54): "
+            "lower epsilon, or use srr",
+        )
+    return Hashed(k, stated, buckets, ratio.numerator, ratio.denominator)
+
+
+def dense(matrix: Sequence[Sequence[float]], epsilon: object) -> Dense:
+    """The table nearest to a matrix of floats P[y][x], rounded inwards until it keeps epsilon.
+
+    Columns are scaled to one integer sum. Then the same constant is added to every weight, the smallest one that
+    brings each row's ratio down to R: that is a mixture with a report that ignores the answer.
+    """
+    stated = check.epsilon(epsilon)
+    rows = _checked_matrix(matrix)
+    loss = max(math.log(max(row)) - math.log(min(row)) for row in rows)
+    if loss > stated + MATRIX_SLACK:
+        raise TacitError(
+            "channel_leaks",
+            f"matrix has log-ratio {loss:.6g}, above epsilon {check.format_decimal(stated)}",
+            argument="matrix",
+            hint="raise epsilon, or bring each row's probabilities closer together",
+        )
+    scaled = _integer_columns(rows)
+    ratio = ratio_below_exp(stated)
+    lift = max(math.ceil((max(row) - ratio * min(row)) / (ratio - 1)) for row in scaled)
+    lift = max(lift, int(min(map(min, scaled)) == 0), 0)
+    table = tuple(tuple(w + lift for w in row) for row in scaled)
+    return Dense(len(table[0]), stated, table)
+
+
+def _checked_matrix(matrix: Sequence[Sequence[float]]) -> list[list[float]]:
+    def refuse(message: str, hint: str) -> TacitError:
+        return TacitError("argument_invalid", message, argument="matrix", hint=hint)
+
+    try:
+        rows = [[float(check.rational(p, "matrix")) for p in row] for row in matrix]
+    except TypeError:
+        raise refuse("matrix is not two-dimensional", "give P[y][x], a row a report") from None
+    k = len(rows[0]) if rows else 0
+    if k < 2 or any(len(row) != k for row in rows):
+        raise refuse("matrix is not rectangular", "give P[y][x] with two or more columns")
+    if any(p < 0 or p > 1 + 1e-9 for row in rows for p in row):
+        raise refuse("matrix has an entry outside 0..1", "give probabilities")
+    if any(abs(math.fsum(column) - 1) > 1e-9 for column in zip(*rows, strict=True)):
+        raise refuse("a column of matrix does not sum to 1", "P[y][x] must sum to 1 over y")
+    rows = [row for row in rows if any(row)]
+    if any(not all(row) for row in rows):
+        raise TacitError(
+            "channel_infinite_loss",
+            "matrix has a row with some zeros",
+            argument="matrix",
+            hint="every report must be possible under every answer, or under none",
+        )
+    return rows
+
+
+def _integer_columns(rows: list[list[float]]) -> list[list[int]]:
+    """Integer weights near P[y][x] 2^80, with the same sum in every column."""
+    total = 1 << MATRIX_BITS
+    columns = []
+    for column in zip(*rows, strict=True):
+        exact = [Fraction(p) for p in column]
+        whole = sum(exact)
+        weights = [math.floor(p * total / whole) for p in exact]
+        weights[weights.index(max(weights))] += total - sum(weights)
+        columns.append(weights)
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+def _integers(*weights: Fraction | int) -> tuple[int, ...]:
+    """The smallest integers in the same proportions."""
+    scale = math.lcm(*(Fraction(w).denominator for w in weights))
+    whole = [int(w * scale) for w in weights]
+    divisor = math.gcd(*whole)
+    return tuple(w // divisor for w in whole)

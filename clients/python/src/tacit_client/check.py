@@ -1,0 +1,172 @@
+"""Checks of arguments and of the texts that stand for numbers in messages.
+
+Numbers travel as decimal strings with exactly one spelling each, so that two languages, or one language
+and an attacker, cannot read the same bytes differently.
+
+>>> integer(3, "k", 2, 10)
+3
+>>> parse_decimal("0.25", "epsilon")
+Fraction(1, 4)
+>>> format_decimal(Fraction(1, 4))
+'0.25'
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+import operator
+import re
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+
+from tacit_client.errors import TacitError
+
+MAX_EPSILON = 50
+MIN_EPSILON = Fraction(1, 10**9)
+MAX_CATEGORIES = 2**21
+MAX_DIGITS = 128  # of an integer in a message; bounds the cost of parsing and of the certificate
+DECIMAL_PLACES = 40
+
+_INTEGER = re.compile(r"(?:0|[1-9][0-9]*)\Z")
+_DECIMAL = re.compile(r"(?:0|[1-9][0-9]*)(?:\.[0-9]*[1-9])?\Z")
+
+
+def shown(value: object, limit: int = 60) -> str:
+    """A short, safe rendering of a caller's value for an error message."""
+    try:
+        text = repr(value)
+    except Exception:
+        text = f"<{type(value).__name__}>"
+    return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def integer(value: object, argument: str, low: int, high: int) -> int:
+    """`value` as an int in low..high; booleans and floats are refused."""
+    number = None
+    if not isinstance(value, bool):
+        try:
+            number = operator.index(value)  # type: ignore[arg-type]
+        except TypeError:
+            number = None
+    if number is None or not low <= number <= high:
+        raise TacitError(
+            "argument_invalid",
+            f"{argument} is {shown(value)}",
+            argument=argument,
+            hint=f"give a whole number from {low} to {high}",
+        )
+    return number
+
+
+def distinct_integers(values: object, argument: str, low: int, high: int) -> tuple[int, ...]:
+    """`values` as a sorted tuple of distinct ints in low..high."""
+    if isinstance(values, str | bytes) or not hasattr(values, "__iter__"):
+        raise TacitError(
+            "argument_invalid",
+            f"{argument} is {shown(values)}",
+            argument=argument,
+            hint="give a list of category numbers",
+        )
+    numbers = sorted(integer(value, argument, low, high) for value in values)
+    if len(set(numbers)) != len(numbers):
+        raise TacitError(
+            "argument_invalid",
+            f"{argument} names a category twice",
+            argument=argument,
+            hint="name each category once",
+        )
+    return tuple(numbers)
+
+
+def rational(value: object, argument: str) -> Fraction:
+    """A finite real number, exactly as the caller would write it: 0.1 means one tenth."""
+    if isinstance(value, Decimal | Fraction | int) and not isinstance(value, bool):
+        if not isinstance(value, Decimal) or value.is_finite():
+            return Fraction(value)
+    elif not isinstance(value, bool) and isinstance(value, numbers.Real):  # numpy's numbers too
+        number = float(value)
+        if math.isfinite(number):
+            return Fraction(repr(number))
+    raise TacitError(
+        "argument_invalid",
+        f"{argument} is {shown(value)}",
+        argument=argument,
+        hint="give a finite number",
+    )
+
+
+def bounded(value: object, argument: str, fits: Callable[[Fraction], bool], hint: str) -> Fraction:
+    """A rational that satisfies `fits`, with `hint` for the caller when it does not."""
+    number = rational(value, argument)
+    if not fits(number):
+        raise TacitError(
+            "argument_invalid",
+            f"{argument} is {shown(value)}",
+            argument=argument,
+            hint=hint,
+        )
+    return number
+
+
+def epsilon(value: object, argument: str = "epsilon") -> Fraction:
+    """A privacy parameter: a decimal number from 1e-9 to 50, kept exactly."""
+    number = bounded(
+        value,
+        argument,
+        lambda e: MIN_EPSILON <= e <= MAX_EPSILON,
+        f"give a number above 0 (at least 1e-9) and at most {MAX_EPSILON}; 0.5 to 4 is usual",
+    )
+    scaled = number * 10**DECIMAL_PLACES
+    # A fraction such as 1/3 has no finite decimal: round down, towards more privacy.
+    return Fraction(scaled.numerator // scaled.denominator, 10**DECIMAL_PLACES)
+
+
+def format_decimal(number: Fraction) -> str:
+    """The one spelling of a decimal fraction: no exponent, no trailing zeros."""
+    whole, rest = divmod(number, 1)
+    digits = ""
+    while rest:
+        digit, rest = divmod(rest * 10, 1)
+        digits += str(digit)
+    return f"{whole}.{digits}" if digits else str(whole)
+
+
+def parse_decimal(text: object, field: str) -> Fraction:
+    """The number that a decimal string of a message stands for."""
+    if isinstance(text, str) and len(text) <= MAX_DIGITS and _DECIMAL.match(text):
+        return Fraction(text)
+    raise TacitError(
+        "field_invalid",
+        f"{field} is {shown(text)}",
+        argument=field,
+        hint="write a decimal number as a string, without sign, exponent or trailing zeros",
+    )
+
+
+def parse_integer(text: object, field: str, low: int = 0, high: int | None = None) -> int:
+    """The integer that a string of a message stands for: ASCII digits, one spelling."""
+    if isinstance(text, str) and len(text) <= MAX_DIGITS and _INTEGER.match(text):
+        number = int(text)
+        if number >= low and (high is None or number <= high):
+            return number
+    wanted = f"from {low} to {high}" if high is not None else f"of at least {low}"
+    raise TacitError(
+        "field_invalid",
+        f"{field} is {shown(text)}",
+        argument=field,
+        hint=f"write a whole number {wanted} as a string of plain digits",
+    )
+
+
+def parse_integers(values: object, field: str, low: int, high: int) -> tuple[int, ...]:
+    """A list of integer strings."""
+    if not isinstance(values, list):
+        raise TacitError(
+            "field_invalid",
+            f"{field} is {shown(values)}",
+            argument=field,
+            hint="write a list of integer strings",
+        )
+    return tuple(parse_integer(value, field, low, high) for value in values)

@@ -1,0 +1,59 @@
+"""The one error family of tacit.
+
+Every refusal, on a device or on a server, is a `TacitError`: a stable `code` for programs, a sentence for
+the person at the keyboard, the name of the argument that was wrong, and a hint that says what to do.
+
+>>> raise TacitError("argument_invalid", "k is 1", argument="k", hint="use two categories or more")
+Traceback (most recent call last):
+...
+tacit_client.errors.TacitError: k is 1 [k]: use two categories or more
+"""
+
+from __future__ import annotations
+
+CODES = {
+    "argument_invalid": "An argument has the wrong type, shape or range.",
+    "answer_unknown": "The answer is none of the question's categories.",
+    "report_impossible": "The channel cannot produce this report.",
+    "too_many_reports": "A channel has too many reports to list them all.",
+    "message_too_large": "A message is longer than 1 MiB; it was not parsed.",
+    "message_malformed": "A message is not UTF-8 JSON made of objects, lists and strings.",
+    "message_not_canonical": "A message is not in its canonical form, byte for byte.",
+    "version_unknown": "A message or a store comes from another version of the format.",
+    "field_missing": "A message lacks a field.",
+    "field_unknown": "A message has a field that its version does not define.",
+    "field_invalid": "A field of a message has the wrong type, form or range.",
+    "channel_weights": "The weights of a channel do not form a randomiser.",
+    "channel_infinite_loss": "A report is possible under some answers only: the loss is infinite.",
+    "channel_leaks": "A channel leaks more than it states.",
+    "channel_mismatch": "A channel does not fit the question it is sent with.",
+    "loss_above_cap": "A channel leaks more than this device gives to one study.",
+    "budget_exhausted": "The device has nothing left to give in its life-long ledger.",
+    "store_unusable": "The device's store cannot be read or written; nothing was sent.",
+    "receipt_mismatch": "A receipt is not for the report that was sent.",
+    "dependency_missing": "An optional package is not installed.",
+}
+
+
+class TacitError(ValueError):
+    """A refusal: `code` for programs, `argument` for the caller, `hint` for the reader."""
+
+    def __init__(self, code: str, message: str, *, hint: str, argument: str | None = None) -> None:
+        if code not in CODES:
+            raise KeyError(code)
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.hint = hint
+        self.argument = argument
+
+    def __str__(self) -> str:
+        where = f" [{self.argument}]" if self.argument else ""
+        return f"{self.message}{where}: {self.hint}"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (self.code, self.message, self.hint, self.argument)
+
+
+def _rebuild(code: str, message: str, hint: str, argument: str | None) -> TacitError:
+    return TacitError(code, message, hint=hint, argument=argument)

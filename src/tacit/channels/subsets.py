@@ -1,0 +1,107 @@
+"""Numerical part of subset and coarse subset response: the report is a set of cells.
+
+With m cells and w the size, the cell of the answer is in the report with probability p, every other cell
+with probability q = (w - p) / (m - 1). So the share of reports that hold cell j has mean
+q + (p - q) t_j, where t_j is the probability that an answer falls into cell j.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit import arrays
+from tacit.arrays import Floats, Integers
+from tacit.channels.base import Channel, ratio
+from tacit_client.tables import Subsets, Value
+
+
+class SubsetChannel(Channel[Subsets]):
+    """Subset response; reports are rows of `size` increasing cells."""
+
+    @cached_property
+    def cell_of(self) -> Integers:
+        """The cell of every category, shape (k,)."""
+        if self.table.keep is None:
+            return np.arange(self.k)
+        cells = np.full(self.k, self.table.cells - 1)
+        cells[list(self.table.keep)] = np.arange(self.table.cells - 1)
+        return cells
+
+    @cached_property
+    def inclusion(self) -> tuple[float, float]:
+        """(p, q): the probability that a report holds the answer's cell, and any one other cell."""
+        t = self.table
+        p = ratio(t.size * t.own, t.size * t.own + (t.cells - t.size) * t.other)
+        return p, (t.size - p) / (t.cells - 1)
+
+    def matrix(self) -> Floats:
+        t = self.table
+        low = math.comb(t.cells - 1, t.size) * t.other
+        total = math.comb(t.cells - 1, t.size - 1) * t.own + low
+        reports = np.array(self.reports(), dtype=np.int64)
+        return np.where(self._holds(reports)[:, self.cell_of], ratio(t.own, total), ratio(t.other, total))
+
+    def frequencies(self, theta: Floats) -> Floats:
+        p, q = self.inclusion
+        share = np.bincount(self.cell_of, theta, self.table.cells).astype(np.float64)
+        return q + (p - q) * share
+
+    def unbiased(self, frequencies: Floats, n: int) -> tuple[Floats, Floats]:
+        p, q = self.inclusion
+        gain = p - q
+        if gain < 1e-15:
+            return np.full(self.k, np.nan), np.full(self.k, np.inf)
+        estimate = ((frequencies - q) / gain)[self.cell_of]
+        variance = (frequencies * (1 - frequencies) / (n * gain**2))[self.cell_of]
+        if self.table.keep is None:
+            return estimate, variance
+        merged = self.cell_of == self.table.cells - 1
+        return np.where(merged, np.nan, estimate), np.where(merged, np.inf, variance)
+
+    def _empty(self, n: int) -> npt.NDArray[np.integer]:
+        dtype = np.int16 if self.table.cells < 2**15 else np.int32
+        return np.empty((n, self.table.size), dtype=dtype)
+
+    def _sample(self, x: Integers, rng: np.random.Generator, out: npt.NDArray[np.integer]) -> None:
+        from tacit.channels import kernels
+
+        kernels.sample_subsets(self.cell_of[x], self.table.cells, self.inclusion[0], rng, out)
+
+    def _holds(self, reports: Integers) -> npt.NDArray[np.bool_]:
+        """Shape (n, cells): whether report i holds cell j."""
+        holds = np.zeros((len(reports), self.table.cells), dtype=np.bool_)
+        np.put_along_axis(holds, reports, True, axis=1)
+        return holds
+
+    def _likelihood(self, reports: Integers) -> Floats:
+        t = self.table
+        return np.where(self._holds(reports)[:, self.cell_of], ratio(t.own, t.other), 1.0)
+
+    def _tally(self, reports: Integers) -> Integers:
+        return np.bincount(reports.ravel(), minlength=self.table.cells)
+
+    def _check_reports(self, reports: object) -> Integers:
+        t = self.table
+        rows = arrays.integers(reports, "reports", 0, t.cells - 1, columns=t.size)
+        if (rows[:, 1:] <= rows[:, :-1]).any():
+            raise arrays.refuse(reports, "reports", "give each report as increasing, distinct cells")
+        return rows
+
+    def _report_count(self) -> int:
+        return math.comb(self.table.cells, self.table.size)
+
+    def _reports(self) -> list[Value]:
+        return list(combinations(range(self.table.cells), self.table.size))
+
+    def __repr__(self) -> str:
+        t = self.table
+        end = f"epsilon={self.epsilon:g}, size={t.size})"
+        if t.keep is None:
+            return f"subset(k={t.k}, {end}"
+        keep = list(t.keep) if len(t.keep) <= 12 else f"<{len(t.keep)} categories>"
+        return f"coarse(k={t.k}, keep={keep}, {end}"

@@ -1,0 +1,190 @@
+"""The command line: `tacit channel`, `tacit audit`, `tacit demo`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+import tacit
+from tacit import audit as auditing
+from tacit import channels, demo
+from tacit.errors import TacitError
+from tacit_client import canonical, check
+from tacit_client.certificate import Certificate
+from tacit_client.channel import channel_id, parse_channel
+
+EXIT_LEAKS = 1
+EXIT_REFUSED = 2
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    help="Learn what a population thinks without learning what anyone said.",
+)
+
+
+def main() -> None:
+    """Run the command line; a refusal is one sentence on standard error and exit status 2."""
+    try:
+        app()
+    except TacitError as error:
+        _refuse(error, as_json="--json" in sys.argv)
+
+
+def _refuse(error: TacitError, as_json: bool, status: int = EXIT_REFUSED) -> NoReturn:
+    if as_json:
+        fields = {"code": error.code, "message": error.message}
+        print(json.dumps({"error": fields | {"argument": error.argument, "hint": error.hint}}))
+    else:
+        print(f"tacit: {error} ({error.code})", file=sys.stderr)
+    raise SystemExit(status)
+
+
+@app.command()
+def version() -> None:
+    """Print the version."""
+    print(tacit.__version__)
+
+
+@app.command()
+def channel(
+    kind: Annotated[str, typer.Argument(help="srr, rrrr, subset, coarse or hashed")],
+    k: Annotated[int, typer.Option(help="Number of categories.")],
+    epsilon: Annotated[float, typer.Option(help="Bound of the privacy loss.")],
+    subset: Annotated[str, typer.Option(help="rrrr: the likely categories, such as 0,2.")] = "",
+    kappa: Annotated[float, typer.Option(help="rrrr: share of epsilon for the subset.")] = 0.9,
+    keep: Annotated[str, typer.Option(help="coarse: categories with a cell of their own.")] = "",
+    size: Annotated[int | None, typer.Option(help="subset, coarse: cells in a report.")] = None,
+) -> None:
+    """Print a channel as the canonical JSON that devices read."""
+    makers: dict[str, Callable[[], channels.Channel[Any]]] = {
+        "srr": lambda: channels.srr(k, epsilon),
+        "rrrr": lambda: channels.rrrr(k, _categories(subset, "subset"), epsilon, kappa),
+        "subset": lambda: channels.subset(k, epsilon, size),
+        "coarse": lambda: channels.coarse(k, _categories(keep, "keep"), epsilon, size),
+        "hashed": lambda: channels.hashed(k, epsilon),
+    }
+    if kind not in makers:
+        raise TacitError(
+            "argument_invalid",
+            f"kind is {check.shown(kind)}",
+            argument="kind",
+            hint=f"give one of {', '.join(makers)}",
+        )
+    print(makers[kind]().to_json())
+
+
+def _categories(text: str, argument: str) -> list[int]:
+    return [check.parse_integer(part.strip(), argument) for part in text.split(",") if part.strip()]
+
+
+@app.command()
+def audit(
+    file: Annotated[Path, typer.Argument(help="A channel in canonical JSON, or - for standard input.")],
+    samples: Annotated[int, typer.Option(help="Real reports drawn for each of two answers.")] = 20_000,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+) -> None:
+    """Show what a channel leaks, by proof and by experiment. Exit status 1: more than it states."""
+    try:
+        table = parse_channel(_read_message(file))
+    except TacitError as error:
+        _refuse(error, as_json, EXIT_LEAKS if error.code == "channel_infinite_loss" else EXIT_REFUSED)
+    with Progress(transient=True, disable=as_json, console=Console(stderr=True)) as progress:
+        task = progress.add_task("asking the real randomiser", total=2 * samples)
+        result = auditing.audit(table, samples, lambda done: progress.advance(task, done))
+    if as_json:
+        print(json.dumps(_audit_record(result) | {"id": channel_id(table), "kind": table.kind}))
+    else:
+        _print_audit(result, f"{table.kind} channel over {table.k} categories")
+    raise typer.Exit(0 if result.passes else EXIT_LEAKS)
+
+
+def _read_message(file: Path) -> bytes:
+    """At most one byte more than a message may have, however long the file is."""
+    try:
+        if str(file) == "-":
+            data = sys.stdin.buffer.read(canonical.MAX_BYTES + 2)
+        else:
+            with file.open("rb") as stream:
+                data = stream.read(canonical.MAX_BYTES + 2)
+    except OSError as error:
+        raise TacitError(
+            "argument_invalid",
+            f"{file} cannot be read ({error.strerror})",
+            argument="file",
+            hint="give a channel's JSON file; `tacit channel` writes one",
+        ) from None
+    # Editors and shells end a file with a line feed; the message itself has none.
+    return data.removesuffix(b"\n")
+
+
+def _audit_record(result: auditing.Audit) -> dict[str, object]:
+    certificate, empirical = result.certificate, result.empirical
+    return {
+        "passes": result.passes,
+        "epsilon": check.format_decimal(certificate.epsilon),
+        "loss": certificate.loss,
+        "ratio": f"{certificate.ratio.numerator}/{certificate.ratio.denominator}",
+        "likely": certificate.likely,
+        "unlikely": certificate.unlikely,
+        "report": certificate.report,
+        "empirical": {
+            "lower_bound": empirical.lower_bound,
+            "confidence": empirical.confidence,
+            "samples": empirical.samples,
+            "hits_likely": empirical.hits_likely,
+            "hits_unlikely": empirical.hits_unlikely,
+        },
+    }
+
+
+def _print_audit(result: auditing.Audit, title: str) -> None:
+    certificate, empirical = result.certificate, result.empirical
+    table = Table(title=title, show_header=False, title_justify="left")
+    table.add_row("states epsilon", check.format_decimal(certificate.epsilon))
+    verdict = "[green]holds[/green]" if certificate.holds else "[red bold]IS EXCEEDED[/red bold]"
+    table.add_row("leaks, exactly", f"{certificate.loss:.12g}: the stated bound {verdict}")
+    table.add_row("worst ratio", f"{_shown_ratio(certificate)} = {float(certificate.ratio):.9g}")
+    report = check.shown(certificate.report)
+    table.add_row("attained by", f"report {report}: answer {certificate.likely} "
+                  f"against answer {certificate.unlikely}")  # fmt: skip
+    for prior in (0.5, 0.1, 0.01):
+        raised = auditing.posterior_odds(certificate.ratio, prior)
+        table.add_row(f"a suspicion of {prior:.0%}", f"becomes at most {raised:.1%}")
+    table.add_row(
+        "experiment",
+        f"loss of at least {empirical.lower_bound:.4f} with {empirical.confidence:.1%} confidence "
+        f"({empirical.hits_likely} and {empirical.hits_unlikely} of {empirical.samples})",
+    )
+    Console().print(table)
+
+
+def _shown_ratio(certificate: Certificate) -> str:
+    text = f"{certificate.ratio.numerator}/{certificate.ratio.denominator}"
+    return text if len(text) <= 60 else "a fraction of long integers (--json shows it)"
+
+
+@app.command(name="demo")
+def run_demo(
+    people: Annotated[int, typer.Option(help="How many people answer.")] = 20_000,
+    devices: Annotated[int, typer.Option(help="How many of them through real devices.")] = 1_000,
+    epsilon: Annotated[float, typer.Option(help="Bound of the privacy loss.")] = 1.0,
+    seed: Annotated[int | None, typer.Option(help="Seed of the simulated people; fresh if left out.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Also draw the result into this PNG file.")] = None,
+) -> None:
+    """Run a private poll of simulated people and compare the estimate with the truth."""
+    with Progress(transient=True, console=Console(stderr=True)) as progress:
+        task = progress.add_task("real devices answer", total=devices)
+        result = demo.run(people, devices, epsilon, seed, lambda: progress.advance(task))
+    demo.show(result, Console())
+    if plot is not None:
+        demo.draw(result, plot)
+        print(f"The picture is in {plot}.")
