@@ -48,6 +48,12 @@ def _refuse(error: TacitError, as_json: bool, status: int = EXIT_REFUSED) -> NoR
     raise SystemExit(status)
 
 
+def _progress() -> Progress:
+    """A bar on the terminal, and nothing at all in a pipe or a log."""
+    console = Console(stderr=True)
+    return Progress(transient=True, disable=not console.is_terminal, console=console)
+
+
 @app.command()
 def version() -> None:
     """Print the version."""
@@ -97,7 +103,7 @@ def audit(
         table = parse_channel(_read_message(file))
     except TacitError as error:
         _refuse(error, as_json, EXIT_LEAKS if error.code == "channel_infinite_loss" else EXIT_REFUSED)
-    with Progress(transient=True, disable=as_json, console=Console(stderr=True)) as progress:
+    with _progress() as progress:
         task = progress.add_task("asking the real randomiser", total=2 * samples)
         result = auditing.audit(table, samples, lambda done: progress.advance(task, done))
     if as_json:
@@ -151,7 +157,7 @@ def _print_audit(result: auditing.Audit, title: str) -> None:
     table = Table(title=title, show_header=False, title_justify="left")
     table.add_row("states epsilon", check.format_decimal(certificate.epsilon))
     verdict = "[green]holds[/green]" if certificate.holds else "[red bold]IS EXCEEDED[/red bold]"
-    table.add_row("leaks, exactly", f"{certificate.loss:.12g}: the stated bound {verdict}")
+    table.add_row("leaks, exactly", f"{certificate.loss:.15g}: the stated bound {verdict}")
     table.add_row("worst ratio", f"{_shown_ratio(certificate)} = {float(certificate.ratio):.9g}")
     report = check.shown(certificate.report)
     table.add_row("attained by", f"report {report}: answer {certificate.likely} "
@@ -181,7 +187,7 @@ def run_demo(
     plot: Annotated[Path | None, typer.Option(help="Also draw the result into this PNG file.")] = None,
 ) -> None:
     """Run a private poll of simulated people and compare the estimate with the truth."""
-    with Progress(transient=True, console=Console(stderr=True)) as progress:
+    with _progress() as progress:
         task = progress.add_task("real devices answer", total=devices)
         result = demo.run(people, devices, epsilon, seed, lambda: progress.advance(task))
     demo.show(result, Console())

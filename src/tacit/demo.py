@@ -84,7 +84,7 @@ def show(result: Result, console: Console) -> None:
         f"{result.devices:,} of them by a real device with its own ledger.",
         highlight=False,
     )
-    console.print(f"Exact privacy loss: {channel.loss:.12f}, at most {channel.epsilon:g}.", highlight=False)
+    console.print(f"Exact privacy loss: {channel.loss:.15g}, at most {channel.epsilon:g}.", highlight=False)
     console.print(
         f"\nThe first person travelled [bold]{result.first_answer}[/bold]. This is all that left the device:"
     )

@@ -1,0 +1,126 @@
+"""The command line as its user meets it: real processes, exit statuses, JSON for machines."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tacit_client import build, channel_id, channel_text
+from tacit_client.tables import Dense
+
+
+def tacit(*arguments, stdin=""):
+    return subprocess.run(
+        [sys.executable, "-c", "from tacit.cli import main; main()", *map(str, arguments)],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "table"),
+    [
+        (["srr", "--k", 4, "--epsilon", 1], build.srr(4, 1)),
+        (["rrrr", "--k", 10, "--epsilon", 1, "--subset", "2, 0"], build.rrrr(10, [0, 2], 1, 0.9)),
+        (["subset", "--k", 10, "--epsilon", 0.5, "--size", 4], build.subset(10, 0.5, 4)),
+        (["coarse", "--k", 10, "--epsilon", 0.5, "--keep", "1,3"], build.coarse(10, [1, 3], 0.5)),
+        (["hashed", "--k", 5000, "--epsilon", 2], build.hashed(5000, 2)),
+    ],
+)
+def test_a_channel_is_written_and_audited(arguments, table):
+    made = tacit("channel", *arguments)
+    assert (made.returncode, made.stdout) == (0, channel_text(table) + "\n")
+    audit = tacit("audit", "-", "--samples", 2000, "--json", stdin=made.stdout)
+    result = json.loads(audit.stdout)
+    assert audit.returncode == 0
+    assert result["passes"] is True
+    assert result["id"] == channel_id(table)
+    assert result["empirical"]["lower_bound"] <= result["loss"] <= float(result["epsilon"])
+    assert result["loss"] > 0.9 * float(result["epsilon"])
+
+
+def test_audit_for_people(tmp_path):
+    file = tmp_path / "channel.json"
+    file.write_text(channel_text(build.srr(2, 1)))
+    shown = tacit("audit", file, "--samples", 20000)
+    assert shown.returncode == 0
+    for words in (
+        "states epsilon",
+        "holds",
+        "73.1%",
+        "report 0: answer 0 against answer 1",
+        "99.9% confidence",
+    ):
+        assert words in shown.stdout
+
+
+def leaking(rows, epsilon="1"):
+    message = {"epsilon": epsilon, "k": "2", "kind": "dense", "rows": rows, "type": "channel", "version": "1"}
+    return json.dumps(message, separators=(",", ":"))
+
+
+def test_a_channel_that_leaks_has_exit_status_1():
+    leaks = tacit("audit", "-", "--samples", 2000, stdin=leaking([["3", "1"], ["1", "3"]]))
+    assert leaks.returncode == 1
+    assert "IS EXCEEDED" in leaks.stdout
+    infinite = tacit("audit", "-", "--json", stdin=leaking([["3", "0"], ["1", "4"]]))
+    assert infinite.returncode == 1
+    assert json.loads(infinite.stdout)["error"]["code"] == "channel_infinite_loss"
+
+
+def test_a_leak_too_small_for_any_experiment_is_still_refused():
+    hair = channel_text(Dense(2, build.srr(2, 1).epsilon, ((2718281829, 10**9), (10**9, 2718281829))))
+    result = tacit("audit", "-", "--samples", 500, "--json", stdin=hair)
+    assert result.returncode == 1
+    assert json.loads(result.stdout)["passes"] is False
+
+
+@pytest.mark.parametrize(
+    ("arguments", "stdin", "code"),
+    [
+        (["audit", "-"], "{", "message_malformed"),
+        (["audit", "-"], "x" * (1 << 21), "message_too_large"),
+        (["audit", "-"], '{"type":"channel","version":"9"}', "version_unknown"),
+        (["audit", "no-such-file"], "", "argument_invalid"),
+        (["audit", "."], "", "argument_invalid"),
+        (["audit", "-", "--samples", "5"], channel_text(build.srr(2, 1)), "argument_invalid"),
+        (["channel", "laplace", "--k", "4", "--epsilon", "1"], "", "argument_invalid"),
+        (["channel", "srr", "--k", "1", "--epsilon", "1"], "", "argument_invalid"),
+        (["channel", "srr", "--k", "4", "--epsilon", "nan"], "", "argument_invalid"),
+        (["channel", "rrrr", "--k", "4", "--epsilon", "1", "--subset", "a"], "", "field_invalid"),
+        (["demo", "--people", "0"], "", "argument_invalid"),
+        (["demo", "--people", "10", "--devices", "11"], "", "argument_invalid"),
+    ],
+)
+def test_refusals_are_one_sentence_with_exit_status_2(arguments, stdin, code):
+    refused = tacit(*arguments, stdin=stdin)
+    assert refused.returncode == 2
+    assert refused.stderr.startswith("tacit: ")
+    assert refused.stderr.endswith(f"({code})\n")
+    assert "Traceback" not in refused.stderr
+
+
+def test_demo_prints_the_poll_and_draws_it(tmp_path):
+    picture = tmp_path / "demo.png"
+    shown = tacit("demo", "--people", 3000, "--devices", 20, "--seed", 1, "--plot", picture)
+    assert shown.returncode == 0, shown.stderr
+    for words in (
+        "How did you travel",
+        "privacy loss: 0.99999",
+        '"type":"report"',
+        "by bicycle",
+        "intervals contain",
+    ):
+        assert words in shown.stdout
+    assert picture.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    lost = tacit("demo", "--people", 100, "--devices", 1, "--plot", tmp_path / "none" / "demo.png")
+    assert lost.returncode == 2
+    assert "plot" in lost.stderr
+
+
+def test_version():
+    assert tacit("version").stdout == "0.1.0\n"
