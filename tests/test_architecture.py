@@ -59,7 +59,7 @@ def run(code):
 
 
 def test_import_compiles_nothing_and_loads_no_heavy_part():
-    heavy = "{'numba', 'matplotlib', 'scipy', 'typer', 'rich', 'pandas'}"
+    heavy = "{'numba', 'matplotlib', 'scipy', 'typer', 'rich', 'pandas', 'arviz'}"
     assert run(f"import sys, tacit; print(sorted({heavy} & set(sys.modules)))") == "[]"
     assert run("import sys, tacit_client; print('numpy' in sys.modules)") == "False"
 

@@ -48,6 +48,7 @@ def tables() -> dict[str, Table]:
         "dense by hand": Dense(2, one, ((2, 1), (1, 2))),
         "blocks by hand": Blocks(3, one, (), (0, 0, 0), (2, 0, 1)),
         "no information": Blocks(3, one, (), (0, 0, 0), (1, 0, 1)),
+        "a ratio next to one": Blocks(2, one, (), (0, 0, 0), (10**127 + 1, 0, 10**127)),
         "leaks: srr": Blocks(3, one, (), (0, 0, 0), (3, 0, 1)),
         "leaks: by a hair": Blocks(3, one, (), (0, 0, 0), (2718281829, 0, 10**9)),
         "leaks: subset": Subsets(6, one, None, 2, 3, 1),
@@ -152,6 +153,7 @@ def message_vectors() -> list[dict[str, object]]:
 
 SRR = channel_text(build.srr(3, 1))
 SUBSET = channel_text(build.subset(5, 1, 2))
+MANY = channel_text(build.subset(200_000, 1, 2))
 COARSE = channel_text(build.coarse(6, [1, 3], 1, 1))
 RRRR = channel_text(build.rrrr(5, [0, 2], 1, 0.9))
 HASHED = channel_text(build.hashed(50, 1))
@@ -205,6 +207,7 @@ EDITS = [
     ("keep with a duplicate", COARSE, '"keep":["1","3"]', '"keep":["1","1"]'),
     ("keep empty", COARSE, '"keep":["1","3"]', '"keep":[]'),
     ("keep of all but one", COARSE, '"keep":["1","3"]', '"keep":["0","1","2","3","4"]'),
+    ("size of a report that no message holds", MANY, '"size":"2"', '"size":"65537"'),
     ("one bucket", HASHED, '"buckets":"4"', '"buckets":"1"'),
     ("too many buckets", HASHED, '"buckets":"4"', '"buckets":"257"'),
 ]  # fmt: skip
@@ -230,6 +233,11 @@ def refused_vectors() -> Iterator[dict[str, object]]:
         ("one label", "question", "question of categories", '["tea","coffee"]', '["tea"]'),
         ("blank label", "question", "question of categories", '"coffee"', '" "'),
         ("label that reorders text", "question", "question of categories", '"coffee"', '"co\u202effee"'),
+        ("labels that look alike", "question", "question of categories", '"coffee"', '"tea\u200d"'),
+        ("invisible label", "question", "question of categories", '"coffee"', '"\u3164"'),
+        ("label in decomposed form", "question", "question of categories", '"coffee"', '"cafe\u0301"'),
+        ("label with a space at the end", "question", "question of categories", '"coffee"', '"coffee "'),
+        ("booleans", "question", "question of categories", '"Tea or coffee?"', "true"),
         ("range upside down", "question", "question of a number", '"highest":"120"', '"highest":"-1"'),
         ("step that does not divide", "question", "question of a number", '"step":"0.5"', '"step":"0.7"'),
         ("labels and a range", "question", "question of a number", '"lowest"', '"labels":["a","b"],"lowest"'),

@@ -1,9 +1,10 @@
 """tacit learns what a population thinks without learning what anyone said."""
 
-from tacit import channels
+from tacit import channels, policies, posterior
 from tacit.errors import TacitError
 from tacit.evidence import Evidence, Moments
+from tacit.models import Categorical
 
 __version__ = "0.1.0"
 
-__all__ = ["Evidence", "Moments", "TacitError", "channels"]
+__all__ = ["Categorical", "Evidence", "Moments", "TacitError", "channels", "policies", "posterior"]

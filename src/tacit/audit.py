@@ -3,7 +3,8 @@
 The proof is the certificate. Beside it stands an experiment on the code that answers: for the worst pair of
 answers, run `respond` many times and count how often the report is one that favours the first as strongly as any
 can. Exact binomial (Clopper-Pearson) bounds of the two rates then bound the loss from below with stated
-confidence. An experiment above the certificate would disprove the code; one far below it means too few samples.
+confidence. But for one audit in a
+thousand, an experiment above the certificate disproves the code; one far below it means too few samples.
 
 >>> from tacit_client.build import srr
 >>> result = audit(srr(3, 1), samples=2000)
@@ -84,7 +85,7 @@ def clopper_pearson(hits: int, samples: int, error: float) -> tuple[float, float
     return low, high
 
 
-def posterior_odds(ratio: Fraction, prior: float) -> float:
+def posterior(ratio: Fraction, prior: float) -> float:
     """The most that one report can raise the probability `prior` that somebody's answer is a given one."""
     odds = float(ratio) * prior / (1 - prior)
     return odds / (1 + odds)

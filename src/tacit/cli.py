@@ -65,31 +65,49 @@ def channel(
     kind: Annotated[str, typer.Argument(help="srr, rrrr, subset, coarse or hashed")],
     k: Annotated[int, typer.Option(help="Number of categories.")],
     epsilon: Annotated[float, typer.Option(help="Bound of the privacy loss.")],
-    subset: Annotated[str, typer.Option(help="rrrr: the likely categories, such as 0,2.")] = "",
-    kappa: Annotated[float, typer.Option(help="rrrr: share of epsilon for the subset.")] = 0.9,
-    keep: Annotated[str, typer.Option(help="coarse: categories with a cell of their own.")] = "",
+    subset: Annotated[str | None, typer.Option(help="rrrr: the likely categories, such as 0,2.")] = None,
+    kappa: Annotated[float | None, typer.Option(help="rrrr: share of epsilon for the subset [0.9].")] = None,
+    keep: Annotated[str | None, typer.Option(help="coarse: categories with a cell of their own.")] = None,
     size: Annotated[int | None, typer.Option(help="subset, coarse: cells in a report.")] = None,
 ) -> None:
     """Print a channel as the canonical JSON that devices read."""
-    makers: dict[str, Callable[[], channels.Channel[Any]]] = {
-        "srr": lambda: channels.srr(k, epsilon),
-        "rrrr": lambda: channels.rrrr(k, _categories(subset, "subset"), epsilon, kappa),
-        "subset": lambda: channels.subset(k, epsilon, size),
-        "coarse": lambda: channels.coarse(k, _categories(keep, "keep"), epsilon, size),
-        "hashed": lambda: channels.hashed(k, epsilon),
+    own_options = {
+        "srr": (),
+        "rrrr": ("subset", "kappa"),
+        "subset": ("size",),
+        "coarse": ("keep", "size"),
+        "hashed": (),
     }
-    if kind not in makers:
+    if kind not in own_options:
         raise TacitError(
             "argument_invalid",
             f"kind is {check.shown(kind)}",
             argument="kind",
-            hint=f"give one of {', '.join(makers)}",
+            hint=f"give one of {', '.join(own_options)}",
         )
+    given = {"subset": subset, "kappa": kappa, "keep": keep, "size": size}
+    for name, value in given.items():
+        if value is not None and name not in own_options[kind]:
+            raise TacitError(
+                "argument_invalid",
+                f"--{name} does not go with {kind}",
+                argument=name,
+                hint=f"leave it out; see tacit channel --help for the options of {kind}",
+            )
+    makers: dict[str, Callable[[], channels.Channel[Any]]] = {
+        "srr": lambda: channels.srr(k, epsilon),
+        "rrrr": lambda: channels.rrrr(
+            k, _categories(subset, "subset"), epsilon, 0.9 if kappa is None else kappa
+        ),
+        "subset": lambda: channels.subset(k, epsilon, size),
+        "coarse": lambda: channels.coarse(k, _categories(keep, "keep"), epsilon, size),
+        "hashed": lambda: channels.hashed(k, epsilon),
+    }
     print(makers[kind]().to_json())
 
 
-def _categories(text: str, argument: str) -> list[int]:
-    return [check.parse_integer(part.strip(), argument) for part in text.split(",") if part.strip()]
+def _categories(text: str | None, argument: str) -> list[int]:
+    return [check.parse_integer(part.strip(), argument) for part in (text or "").split(",") if part.strip()]
 
 
 @app.command()
@@ -163,7 +181,7 @@ def _print_audit(result: auditing.Audit, title: str) -> None:
     table.add_row("attained by", f"report {report}: answer {certificate.likely} "
                   f"against answer {certificate.unlikely}")  # fmt: skip
     for prior in (0.5, 0.1, 0.01):
-        raised = auditing.posterior_odds(certificate.ratio, prior)
+        raised = auditing.posterior(certificate.ratio, prior)
         table.add_row(f"a suspicion of {prior:.0%}", f"becomes at most {raised:.1%}")
     table.add_row(
         "experiment",

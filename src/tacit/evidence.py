@@ -1,39 +1,84 @@
-"""Evidence: all that the server remembers about reports, and the moment estimate it carries.
+"""Evidence: all that the server remembers about reports.
 
-For every channel it keeps the number of reports and their tally (sums of K numbers at most). Tallies add up, so
-Evidence is a commutative monoid: the order of reports, the way they were split and the moment at which they came
-leave no trace.
+For every channel it keeps the number of reports, their tally (sums of K numbers at most), and how often each
+distinct report was made. Counts add up, so Evidence is a commutative monoid: the order of reports, the way they were
+split and the moment at which they came leave no trace. Above 131,072 distinct reports of one channel only the tally is
+kept; that too does not depend on the order.
 
-Each channel's tally gives an unbiased estimate of theta. They are averaged category by category, weighted by
-their precision at a uniform distribution: weights that do not look at the data keep the average unbiased.
+The tallies give an unbiased moment estimate: each channel's own, averaged category by category and weighted by
+their precision at a uniform distribution, for weights that do not look at the data keep the average unbiased.
 
 >>> from tacit import channels
 >>> channel = channels.srr(3, 2.0)
 >>> evidence = Evidence().add(channel, [0, 0, 1]) + Evidence().add(channel, [2])
 >>> len(evidence), evidence == Evidence().add(channel, [2, 0, 1, 0])
 (4, True)
+>>> evidence.log_likelihood([[0.5, 0.25, 0.25]]).round(3)
+array([4.776])
 """
 
 from __future__ import annotations
 
+import hashlib
+import io
+import json
+import zipfile
 from dataclasses import dataclass
+from functools import cached_property
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
+from tacit import arrays, channels
 from tacit.arrays import Floats, Integers
 from tacit.channels import Channel
 from tacit.errors import TacitError
+from tacit.likelihood import Likelihood, MomentLikelihood, SumLikelihood, TableLikelihood
 from tacit_client import check
+
+MAX_DISTINCT = 2**17
+FORMAT = 1
 
 
 class Tally(NamedTuple):
-    """The reports of one channel: how many, and their sums."""
+    """The reports of one channel: how many, their sums, and the distinct ones with their counts, while kept."""
 
     channel: Channel[Any]
     n: int
     sums: Integers
+    reports: Integers | None
+    counts: Integers | None
+
+    @classmethod
+    def of(cls, channel: Channel[Any], reports: object) -> Tally:
+        rows = channel.check_reports(reports)
+        distinct, counts = _distinct(rows, np.ones(len(rows), dtype=np.int64))
+        return cls(channel, len(rows), channel.tally(rows), distinct, counts)
+
+    def joined(self, other: Tally) -> Tally:
+        """Both tallies of one channel together."""
+        n, sums = self.n + other.n, self.sums + other.sums
+        if self.reports is None or other.reports is None or self.counts is None or other.counts is None:
+            return Tally(self.channel, n, sums, None, None)
+        rows = np.concatenate([self.reports, other.reports])
+        return Tally(self.channel, n, sums, *_distinct(rows, np.concatenate([self.counts, other.counts])))
+
+    def likelihood_rows(self) -> tuple[Floats, Floats] | None:
+        """Distinct rows of P(report | x), the smallest entry of each 1, with their counts."""
+        if self.reports is None or self.counts is None:
+            return None
+        rows: Floats = self.channel.likelihood(self.reports)
+        rows /= rows.min(axis=1, keepdims=True)
+        return rows, np.asarray(self.counts, dtype=np.float64)
+
+
+def _distinct(rows: Integers, counts: Integers) -> tuple[Integers | None, Integers | None]:
+    distinct, where = np.unique(rows, axis=0, return_inverse=True)
+    if len(distinct) > MAX_DISTINCT:
+        return None, None
+    return distinct, np.bincount(where.ravel(), weights=counts).astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -46,6 +91,16 @@ class Moments:
     theta: Floats
     standard_error: Floats
     n: int
+
+    def projected(self) -> Floats:
+        """A distribution near the estimate: unknown shares fill in, and negative ones are lifted a little above 0."""
+        known = np.where(np.isfinite(self.theta), self.theta, 0.0)
+        unknown = ~np.isfinite(self.theta)
+        if unknown.any():
+            known[unknown] = max(1 - known.sum(), 0.0) / unknown.sum()
+        lifted: Floats = np.maximum(known, 0.01 / len(known))
+        lifted /= lifted.sum()
+        return lifted
 
     def interval(self, level: float = 0.9) -> tuple[Floats, Floats]:
         """Lower and upper ends of normal intervals at `level`, one category at a time, within 0..1."""
@@ -70,8 +125,7 @@ class Evidence:
                 argument="channel",
                 hint="give a channel of tacit.channels, then its reports",
             )
-        rows = channel.check_reports(reports)
-        return self + Evidence((Tally(channel, len(rows), channel.tally(rows)),))
+        return self + Evidence((Tally.of(channel, reports),))
 
     def __add__(self, other: Evidence) -> Evidence:
         if not isinstance(other, Evidence):
@@ -86,7 +140,7 @@ class Evidence:
         merged = {tally.channel.id: tally for tally in self.tallies}
         for tally in other.tallies:
             old = merged.get(tally.channel.id)
-            merged[tally.channel.id] = tally if old is None else _joined(old, tally)
+            merged[tally.channel.id] = tally if old is None else old.joined(tally)
         return Evidence(tuple(tally for _, tally in sorted(merged.items())))
 
     @property
@@ -98,14 +152,7 @@ class Evidence:
         return sum(tally.n for tally in self.tallies)
 
     def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, Evidence)
-            and len(self.tallies) == len(other.tallies)
-            and all(
-                a.channel == b.channel and a.n == b.n and np.array_equal(a.sums, b.sums)
-                for a, b in zip(self.tallies, other.tallies, strict=True)
-            )
-        )
+        return isinstance(other, Evidence) and self.id == other.id
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -121,9 +168,11 @@ class Evidence:
             )
         uniform = np.full(k, 1 / k)
         total, weights, spread = np.zeros(k), np.zeros(k), np.zeros(k)
-        for channel, n, sums in self.tallies:
+        for channel, n, sums, _, _ in self.tallies:
             _, expected = channel.unbiased(channel.frequencies(uniform), n)
-            estimate, variance = channel.unbiased(sums / n, n)
+            estimate, _ = channel.unbiased(sums / n, n)
+            # Two more reports as from a uniform distribution keep the variance of a few reports from being zero.
+            _, variance = channel.unbiased((sums + 2 * channel.frequencies(uniform)) / (n + 2), n)
             known = np.isfinite(expected)
             weight = np.divide(1.0, expected, out=np.zeros(k), where=known)
             weights += weight
@@ -134,6 +183,121 @@ class Evidence:
         error = np.divide(np.sqrt(spread), weights, out=np.full(k, np.inf), where=seen)
         return Moments(theta, error, len(self))
 
+    @property
+    def exact(self) -> bool:
+        """Whether all distinct reports are kept, so that `likelihood` is exact."""
+        return all(tally.reports is not None for tally in self.tallies)
 
-def _joined(a: Tally, b: Tally) -> Tally:
-    return Tally(a.channel, a.n + b.n, a.sums + b.sums)
+    def likelihood(self, moments: bool = False) -> Likelihood:
+        """The log-likelihood as an object with `value` and `gradient`; see `tacit.likelihood`.
+
+        Exact, unless a channel has too many distinct reports or `moments` asks for the Gaussian of the sums. Rows
+        that agree are taken together, whichever channels they came from.
+        """
+        return self._moment_likelihood if moments else self._exact_likelihood
+
+    @cached_property
+    def _exact_likelihood(self) -> Likelihood:
+        return self._likelihood(moments=False)
+
+    @cached_property
+    def _moment_likelihood(self) -> Likelihood:
+        return self._likelihood(moments=True)
+
+    def _likelihood(self, moments: bool) -> Likelihood:
+        rows: list[Floats] = []
+        counts: list[Floats] = []
+        parts: list[Likelihood] = []
+        for tally in self.tallies:
+            inclusion = getattr(tally.channel, "moments", None)
+            table = None if moments and inclusion is not None else tally.likelihood_rows()
+            if table is not None:
+                rows.append(table[0])
+                counts.append(table[1])
+            elif inclusion is not None:
+                theta = self.moments().projected()
+                parts.append(MomentLikelihood.of(inclusion, tally.sums / tally.n, tally.n, theta))
+        if rows:
+            distinct, where = np.unique(np.concatenate(rows), axis=0, return_inverse=True)
+            merged = np.bincount(where.ravel(), np.concatenate(counts)).astype(np.float64)
+            parts.insert(0, TableLikelihood(distinct, merged))
+        return parts[0] if len(parts) == 1 else SumLikelihood(tuple(parts))
+
+    def log_likelihood(self, theta: npt.ArrayLike) -> Floats:
+        """The log-likelihood of each row of theta (P, K), up to a constant: shape (P,)."""
+        return self.likelihood().value(self._thetas(theta))
+
+    def gradient(self, theta: npt.ArrayLike) -> Floats:
+        """The derivatives of the log-likelihood by theta, its entries taken as free: shape (P, K)."""
+        return self.likelihood().gradient(self._thetas(theta))
+
+    def _thetas(self, theta: npt.ArrayLike) -> Floats:
+        try:
+            rows = list(np.atleast_2d(np.asarray(theta)))
+        except (ValueError, TypeError):
+            raise arrays.refuse(theta, "theta", "give probabilities, one row for each theta") from None
+        return np.array([arrays.distribution(row, "theta", self.k) for row in rows])
+
+    @property
+    def id(self) -> str:
+        """SHA-256 of the content: equal for equal evidence, however it was gathered and on whatever machine."""
+        digest = hashlib.sha256()
+        for tally in self.tallies:
+            digest.update(f"{tally.channel.id} {tally.n}\n".encode())
+            for part in (tally.sums, tally.reports, tally.counts):
+                digest.update(b"-" if part is None else np.ascontiguousarray(part, dtype="<i8").tobytes())
+        return digest.hexdigest()
+
+    def to_bytes(self) -> bytes:
+        """A zip of JSON and npy arrays, without pickle: `Evidence.from_bytes` reads it back."""
+        out = io.BytesIO()
+        with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+            kept = [{"channel": tally.channel.to_json(), "n": tally.n} for tally in self.tallies]
+            header = {"format": FORMAT, "id": self.id, "tallies": kept}
+            archive.writestr("evidence.json", json.dumps(header))
+            for i, tally in enumerate(self.tallies):
+                for part in ("sums", "reports", "counts"):
+                    values = getattr(tally, part)
+                    if values is not None:
+                        with archive.open(f"{i}/{part}.npy", "w") as stream:
+                            np.save(stream, values, allow_pickle=False)
+        return out.getvalue()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Evidence:
+        """The evidence that `to_bytes` wrote; refused unless every byte of its content is as it was."""
+        try:
+            with zipfile.ZipFile(io.BytesIO(data)) as archive:
+                header = json.loads(archive.read("evidence.json"))
+                if header["format"] != FORMAT:
+                    raise TacitError(
+                        "version_unknown",
+                        f"the evidence has format {check.shown(header['format'])}",
+                        argument="data",
+                        hint=f"this release reads format {FORMAT}: update tacit",
+                    )
+                evidence = cls(tuple(_read_tally(archive, *kept) for kept in enumerate(header["tallies"])))
+            if evidence.id == header["id"]:
+                return evidence
+        except (zipfile.BadZipFile, KeyError, TypeError, ValueError, EOFError, OSError) as error:
+            if isinstance(error, TacitError):
+                raise
+        raise TacitError(
+            "message_malformed",
+            "the evidence is damaged",
+            argument="data",
+            hint="give the bytes that to_bytes() wrote, unchanged",
+        )
+
+
+def _read_tally(archive: zipfile.ZipFile, i: int, kept: dict[str, Any]) -> Tally:
+    parts: dict[str, Integers | None] = {"sums": None, "reports": None, "counts": None}
+    for part in parts:
+        name = f"{i}/{part}.npy"
+        if name in archive.namelist():
+            with archive.open(name) as stream:
+                parts[part] = np.load(stream, allow_pickle=False)
+    if parts["sums"] is None:
+        raise KeyError("sums")
+    channel = channels.from_json(kept["channel"])
+    return Tally(channel, int(kept["n"]), parts["sums"], parts["reports"], parts["counts"])

@@ -27,7 +27,8 @@ from tacit.channels.blocks import BlockChannel
 from tacit.channels.dense import DenseChannel
 from tacit.channels.hashed import HashedChannel
 from tacit.channels.subsets import SubsetChannel
-from tacit_client import build
+from tacit.errors import TacitError
+from tacit_client import build, check
 from tacit_client.channel import parse_channel
 from tacit_client.tables import Blocks, Dense, Hashed, Subsets, Table
 
@@ -82,7 +83,14 @@ def from_matrix(matrix: npt.ArrayLike, epsilon: float) -> DenseChannel:
 
 def from_table(table: Table) -> Channel[Any]:
     """The channel of a table, such as the one of a Round; refused if it leaks more than it states."""
-    return _CHANNELS[type(table)](table)
+    if not isinstance(table, Table):
+        raise TacitError(
+            "argument_invalid",
+            f"table is {check.shown(table)}",
+            argument="table",
+            hint="give a table of tacit_client; from_json reads the text of a channel",
+        )
+    return next(made for kind, made in _CHANNELS.items() if isinstance(table, kind))(table)
 
 
 def from_json(text: str | bytes) -> Channel[Any]:

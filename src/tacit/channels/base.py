@@ -32,6 +32,14 @@ class Channel(ABC, Generic[T]):
     def __init__(self, table: T) -> None:
         self.certificate: Certificate = require_honest(table)
         self.table = table
+        if self.loss > self.epsilon:
+            # Between a decimal epsilon and the float nearest to it; no table made here comes so near.
+            raise TacitError(
+                "channel_leaks",
+                f"the loss {self.loss!r} rounds above epsilon {self.epsilon!r}",
+                argument="epsilon",
+                hint="state an epsilon that is larger by 1e-15",
+            )
 
     @property
     def k(self) -> int:

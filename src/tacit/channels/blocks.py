@@ -21,8 +21,6 @@ from tacit.arrays import Floats, Integers
 from tacit.channels.base import Channel, ratio
 from tacit_client.tables import Blocks, Value
 
-_FLAT = 1e-15  # a difference of probabilities below this carries no information
-
 
 class Weights(NamedTuple):
     """The table's six probabilities, in the letters of the module."""
@@ -71,11 +69,14 @@ class BlockChannel(Channel[Blocks]):
         s = len(self.table.subset)
         # T from the share F of reports in S; then theta_y is linear in f_y and F.
         share = float(f[inside].sum())
-        spread = w.a + (s - 1) * w.b - s * w.d
-        slope = 1 / spread if s and spread > _FLAT else 0.0
+        t = self.table
+        # Differences are taken between the integers: floats would lose those of a tiny epsilon.
+        spread = ratio(t.inside[0] + (s - 1) * t.inside[1] - s * t.outside[1], t.total) if s else 0.0
+        slope = 1 / spread if spread else 0.0
         mass = (share - s * w.d) * slope
-        gain = np.where(inside, w.a - w.b, w.e - w.g)
-        known = (gain > _FLAT) & (s == 0 or spread > _FLAT)
+        gains = ratio(t.inside[0] - t.inside[1], t.total), ratio(t.outside[0] - t.outside[2], t.total)
+        gain = np.where(inside, *gains)
+        known = (gain > 0) & (s == 0 or spread != 0)
         by_own = np.divide(1.0, gain, out=np.full(self.k, np.nan), where=known)
         by_mass = np.where(inside, w.b - w.d, w.c - w.g)
         offset = np.where(inside, w.d, w.g) + by_mass * mass

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from tacit import arrays
 from tacit.arrays import Floats, Integers
 from tacit.channels.base import Channel, ratio
+from tacit.likelihood import Inclusion
 from tacit_client.tables import Hashed, Value
 from tacit_client.tables.hashed import PRIME
 
@@ -37,6 +38,12 @@ class HashedChannel(Channel[Hashed]):
         )
         return ratio(t.own, total), q
 
+    @cached_property
+    def moments(self) -> Inclusion:
+        """First and second moments of which categories a report supports; three hashes count as independent."""
+        p, q = self.inclusion
+        return Inclusion(np.arange(self.k), self.k, q, p - q, q * q, (p - q) * q, fixed_size=False)
+
     def matrix(self) -> Floats:
         self.reports()  # explains that there are too many
         raise AssertionError("unreachable: a hashed channel has more than 2^62 reports")
@@ -48,6 +55,8 @@ class HashedChannel(Channel[Hashed]):
     def unbiased(self, frequencies: Floats, n: int) -> tuple[Floats, Floats]:
         p, q = self.inclusion
         gain = p - q
+        if self.table.own == self.table.other:
+            return np.full(self.k, np.nan), np.full(self.k, np.inf)
         return (frequencies - q) / gain, frequencies * (1 - frequencies) / (n * gain**2)
 
     def _empty(self, n: int) -> npt.NDArray[np.integer]:

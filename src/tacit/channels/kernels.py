@@ -24,7 +24,7 @@ def sample_subsets(
 
     Floyd's algorithm over the labels 0..m-2 of the other cells: O(size) random numbers and no shuffle. The own cell
     trades places with the last one, so that a label is its cell except that label `own` stands for cell m-1. One random
-    double serves two choices: after the first, it has still more than 2^32 times as many values as choices.
+    double serves two choices: its 53 bits make every pair of labels equally likely within m^2 / 2^53.
     """
     size = out.shape[1]
     others = m - 1

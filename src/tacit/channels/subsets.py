@@ -17,6 +17,7 @@ import numpy.typing as npt
 from tacit import arrays
 from tacit.arrays import Floats, Integers
 from tacit.channels.base import Channel, ratio
+from tacit.likelihood import Inclusion
 from tacit_client.tables import Subsets, Value
 
 
@@ -39,22 +40,38 @@ class SubsetChannel(Channel[Subsets]):
         p = ratio(t.size * t.own, t.size * t.own + (t.cells - t.size) * t.other)
         return p, (t.size - p) / (t.cells - 1)
 
+    @cached_property
+    def gain(self) -> float:
+        """p - q, from the integers: zero only if the report says nothing."""
+        t = self.table
+        m, w = t.cells, t.size
+        return ratio(w * (m - w) * (t.own - t.other), (m - 1) * (w * t.own + (m - w) * t.other))
+
+    @cached_property
+    def moments(self) -> Inclusion:
+        """First and second moments of which cells a report holds."""
+        m, size = self.table.cells, self.table.size
+        p, q = self.inclusion
+        with_own = p * (size - 1) / (m - 1)
+        both = 0.0
+        if m > 2:
+            both = (p * (size - 1) * (size - 2) + (1 - p) * size * (size - 1)) / ((m - 1) * (m - 2))
+        return Inclusion(self.cell_of, m, q, self.gain, both, with_own - both, fixed_size=True)
+
     def matrix(self) -> Floats:
         t = self.table
+        reports = np.array(self.reports(), dtype=np.int64)
         low = math.comb(t.cells - 1, t.size) * t.other
         total = math.comb(t.cells - 1, t.size - 1) * t.own + low
-        reports = np.array(self.reports(), dtype=np.int64)
         return np.where(self._holds(reports)[:, self.cell_of], ratio(t.own, total), ratio(t.other, total))
 
     def frequencies(self, theta: Floats) -> Floats:
-        p, q = self.inclusion
         share = np.bincount(self.cell_of, theta, self.table.cells).astype(np.float64)
-        return q + (p - q) * share
+        return self.inclusion[1] + self.gain * share
 
     def unbiased(self, frequencies: Floats, n: int) -> tuple[Floats, Floats]:
-        p, q = self.inclusion
-        gain = p - q
-        if gain < 1e-15:
+        q, gain = self.inclusion[1], self.gain
+        if gain == 0:
             return np.full(self.k, np.nan), np.full(self.k, np.inf)
         estimate = ((frequencies - q) / gain)[self.cell_of]
         variance = (frequencies * (1 - frequencies) / (n * gain**2))[self.cell_of]
@@ -93,7 +110,9 @@ class SubsetChannel(Channel[Subsets]):
         return rows
 
     def _report_count(self) -> int:
-        return math.comb(self.table.cells, self.table.size)
+        m, size = self.table.cells, min(self.table.size, self.table.cells - self.table.size)
+        # C(m, 30) with m >= 60 is beyond any list already; the exact number would take a while.
+        return math.comb(m, min(size, 30))
 
     def _reports(self) -> list[Value]:
         return list(combinations(range(self.table.cells), self.table.size))

@@ -2,7 +2,8 @@
 
 Each mechanism has one ratio R that carries its loss. R is the rational number just below exp(epsilon) from
 `ratio_below_exp`, and all other weights are solved for exactly, so that the worst ratio of the finished table is
-R itself: never above exp(epsilon), and within 2^-40 of it.
+R itself: never above exp(epsilon), and within 2^-40 of it. Two tables may stay further below: RRRR with one category
+outside S, where only kappa epsilon acts, and a matrix that leaks less than its epsilon.
 
 >>> srr(3, 1).outside[0] / srr(3, 1).outside[2]
 2.71828...
@@ -20,6 +21,7 @@ from tacit_client.exponential import ratio_below_exp
 from tacit_client.tables import Blocks, Dense, Hashed, Subsets
 from tacit_client.tables.hashed import MAX_BUCKETS
 
+MIN_KAPPA = Fraction(1, 10**9)
 MATRIX_BITS = 80
 MATRIX_SLACK = Fraction(1, 10**9)
 
@@ -48,7 +50,7 @@ def rrrr(k: object, subset: object, epsilon: object, kappa: object) -> Blocks:
         )
     stated = check.epsilon(epsilon)
     share = check.bounded(
-        kappa, "kappa", lambda v: 0 < v <= 1, "give a share of epsilon above 0 and at most 1"
+        kappa, "kappa", lambda v: MIN_KAPPA <= v <= 1, "give a share of epsilon from 1e-9 to 1"
     )
     ratio = ratio_below_exp(stated)
     rest = k - len(members)
@@ -94,8 +96,8 @@ def _subsets(k: int, keep: tuple[int, ...] | None, cells: int, epsilon: object, 
 def best_size(cells: int, ratio: Fraction) -> int:
     """The subset size with the least variance of the unbiased estimate at a uniform distribution.
 
-    With w the size, p - q is proportional to w (m - w) / (w R + m - w), and the variance to the inverse square of
-    it over w (m - w). The best real w is m / (R + 1); the best integer is one of its two neighbours.
+    With w the size and m the number of cells, that variance is proportional to (w R + m - w)^2 / (w (m - w)). The
+    best real w is m / (R + 1); the best integer is one of its two neighbours.
     """
     low = max(1, math.floor(cells / (ratio + 1)))
 

@@ -64,6 +64,7 @@ def decode(text: str | bytes) -> dict[str, object]:
             parse_float=_no_number,
             parse_constant=_no_number,
         )
+        _refuse_booleans(message)
         if isinstance(message, dict) and encode(message).encode("utf-8") == data:
             return message
     except (UnicodeError, json.JSONDecodeError, RecursionError) as error:
@@ -142,9 +143,16 @@ def _too_large() -> TacitError:
     )
 
 
+def _refuse_booleans(value: object) -> None:
+    if isinstance(value, bool):
+        _no_number(str(value).lower())
+    for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        _refuse_booleans(part)
+
+
 def _no_number(text: str) -> NoReturn:
     raise TacitError(
         "message_malformed",
-        f"the message holds a bare number {shown(text)}",
-        hint="numbers travel as strings of decimal digits",
+        f"the message holds a bare {shown(text)}",
+        hint="numbers travel as strings of decimal digits; there are no booleans",
     )

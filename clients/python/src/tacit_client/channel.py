@@ -51,7 +51,9 @@ def read_channel(message: object) -> Table:
             hint="write a channel as a JSON object",
         )
     canonical.read_header(message, "channel")
-    kind = message.get("kind")
+    if "kind" not in message:
+        raise TacitError("field_missing", "the channel has no kind", argument="kind", hint="add the field")
+    kind = message["kind"]
     if not isinstance(kind, str) or kind not in KINDS:
         raise TacitError(
             "field_invalid",
@@ -63,14 +65,7 @@ def read_channel(message: object) -> Table:
     fields = canonical.read_fields(message, "channel", HEADER | table.required, table.optional)
     k = check.parse_integer(fields["k"], "k", 2, check.MAX_CATEGORIES)
     epsilon = check.parse_decimal(fields["epsilon"], "epsilon")
-    if not check.MIN_EPSILON <= epsilon <= check.MAX_EPSILON:
-        raise TacitError(
-            "field_invalid",
-            f"epsilon is {check.shown(fields['epsilon'])}",
-            argument="epsilon",
-            hint=f"state an epsilon from 1e-9 to {check.MAX_EPSILON}",
-        )
-    return table.read(fields, k, epsilon)
+    return table.read(fields, k, check.stated_epsilon(epsilon, fields["epsilon"]))
 
 
 def parse_channel(text: str | bytes) -> Table:

@@ -118,9 +118,22 @@ def epsilon(value: object, argument: str = "epsilon") -> Fraction:
         lambda e: MIN_EPSILON <= e <= MAX_EPSILON,
         f"give a number above 0 (at least 1e-9) and at most {MAX_EPSILON}; 0.5 to 4 is usual",
     )
-    scaled = number * 10**DECIMAL_PLACES
     # A fraction such as 1/3 has no finite decimal: round down, towards more privacy.
-    return Fraction(scaled.numerator // scaled.denominator, 10**DECIMAL_PLACES)
+    return Fraction(math.floor(number * 10**DECIMAL_PLACES), 10**DECIMAL_PLACES)
+
+
+def stated_epsilon(value: object, text: object = None) -> Fraction:
+    """An epsilon that a table states: a decimal fraction in range. `text` is how a message spelt it."""
+    if isinstance(value, Fraction):
+        decimal = 10**DECIMAL_PLACES % value.denominator == 0
+        if decimal and MIN_EPSILON <= value <= MAX_EPSILON:
+            return value
+    raise TacitError(
+        "field_invalid",
+        f"epsilon is {shown(value if text is None else text)}",
+        argument="epsilon",
+        hint=f"state a decimal number from 1e-9 to {MAX_EPSILON}, with at most {DECIMAL_PLACES} places",
+    )
 
 
 def format_decimal(number: Fraction) -> str:

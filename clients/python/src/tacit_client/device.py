@@ -4,7 +4,7 @@
 
 The server is not trusted. It may offer a channel that leaks, ask again and again, or invent studies: the
 certificate, the kept report and the life-long total stop these three, in that order. Whether the device answers or
-refuses never depends on its answer.
+refuses does not depend on which of the question's labels the answer is.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ from tacit_client.certificate import Certificate, require_honest
 from tacit_client.errors import TacitError
 from tacit_client.messages import Report, Round
 from tacit_client.store import UNITS, Store
+
+MAX_TOTAL = 10**6
+MIN_CHARGE = UNITS // 1000  # a study that reveals nothing still takes room in the store
 
 
 class Device:
@@ -32,12 +35,15 @@ class Device:
             )
         self.store = store
         self.cap = check.epsilon(cap, "cap")
-        self.total = check.bounded(total, "total", lambda v: v > 0, "give a number above 0")
+        self.total = check.bounded(
+            total, "total", lambda v: 0 < v <= MAX_TOTAL, f"give a number above 0, at most {MAX_TOTAL}"
+        )
 
     def answer(self, round: Round, answer: str) -> Report:
         """The report of this device to a study: made once, the same ever after, whatever is asked.
 
-        `answer` is one of the labels of the question. The report is safe in the store before it is returned.
+        `answer` is one of the labels of the question: the application offers these and no others, because an answer
+        outside them is refused. The report is safe in the store before it is returned.
         """
         if not isinstance(round, Round):
             raise TacitError(
@@ -49,22 +55,24 @@ class Device:
         kept = self.store.kept(round.study)
         if kept is not None:
             return kept
-        x = _category(round, answer)
-        charge = _units_up(self.certify(round).loss)
+        # Nothing below looks at the answer before certificate and ledger have let it pass.
+        self.certify(round)
+        # The loss is proved to be at most either: a charge without floats. It is the stated epsilon, as a rule.
+        charge = max(_units(min(round.channel.epsilon, self.cap)), MIN_CHARGE)
         with self.store.transaction() as transaction:
             # Another process of this device may have answered since the look above.
             kept = transaction.kept(round.study)
             if kept is not None:
                 return kept
-            left = math.floor(self.total * UNITS) - transaction.spent_units()
+            left = _units(self.total) - transaction.spent_units()
             if charge > left:
                 raise TacitError(
                     "budget_exhausted",
-                    f"this answer costs {charge / UNITS:.6g} and {max(left, 0) / UNITS:.6g} is left",
+                    f"an answer costs {charge / UNITS:.15g} and {max(left, 0) / UNITS:.15g} is left",
                     argument="total",
                     hint="the device stays silent; its owner may raise the total",
                 )
-            value = round.channel.respond(x)
+            value = round.channel.respond(_category(round, answer))
             report = Report(Report.new_id(), round.study, round.id, value)
             transaction.keep(report, charge)
         return report
@@ -84,17 +92,17 @@ class Device:
 
 
 def _category(round: Round, answer: object) -> int:
-    labels = round.question.labels
-    if not isinstance(answer, str) or answer not in labels:
+    position = {label: x for x, label in enumerate(round.question.labels)}
+    if not isinstance(answer, str) or answer not in position:
         # The answer itself stays out of the message: errors are logged.
         raise TacitError(
             "answer_unknown",
             "the answer is none of the question's labels",
             argument="answer",
-            hint=f"give one of {check.shown(list(labels), 200)}",
+            hint=f"give one of {check.shown(list(position), 200)}",
         )
-    return labels.index(answer)
+    return position[answer]
 
 
-def _units_up(loss: float) -> int:
-    return math.ceil(Fraction(loss) * UNITS)
+def _units(amount: Fraction) -> int:
+    return math.ceil(amount * UNITS)

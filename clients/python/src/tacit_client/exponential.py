@@ -20,7 +20,7 @@ RATIO_BITS = 43
 
 
 def exp_lower(x: Fraction, bits: int = GUARD_BITS) -> int:
-    """An integer n with n <= 2^bits exp(x), short of it by a few units; x >= 0."""
+    """An integer n with n <= 2^bits exp(x), short of it by a relative 2^-(bits - 80) at most; 0 <= x <= 600."""
     term = total = 1 << bits
     i = 0
     while term:
@@ -30,9 +30,9 @@ def exp_lower(x: Fraction, bits: int = GUARD_BITS) -> int:
     return total
 
 
-def at_most_exp(ratio: Fraction, x: Fraction) -> bool:
+def at_most_exp(ratio: Fraction, x: Fraction, bits: int = GUARD_BITS) -> bool:
     """Whether ratio <= exp(x), by a rational lower bound of exp(x): True is a proof."""
-    return ratio.numerator << GUARD_BITS <= exp_lower(x) * ratio.denominator
+    return ratio.numerator << bits <= exp_lower(x, bits) * ratio.denominator
 
 
 def ratio_below_exp(x: Fraction) -> Fraction:
@@ -56,6 +56,8 @@ def log_upper(ratio: Fraction) -> float:
     guess = math.log1p(float(ratio - 1)) if ratio < 2 else math.log(ratio)
     for _ in range(3):
         guess = math.nextafter(guess, 0.0)
-    while not at_most_exp(ratio, Fraction(guess)):
+    # A ratio near 1 has a small logarithm: the bound must resolve its last place too.
+    bits = GUARD_BITS + math.ceil(1 / (ratio - 1)).bit_length()
+    while not at_most_exp(ratio, Fraction(guess), bits):
         guess = math.nextafter(guess, math.inf)
     return guess

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 import secrets
+import unicodedata
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -28,7 +29,17 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")
 _HASH = re.compile(r"[0-9a-f]{64}\Z")
 _REPORT_ID = re.compile(r"[0-9a-f]{32}\Z")
 _SIGNED_DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]*[1-9])?\Z")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_JOINERS = "\u200c\u200d"  # Persian, Indic scripts and emoji need them inside a word
+_UNSEEN = re.compile("[\u200c\u200d\ufe00-\ufe0f]")  # they make no visible difference by themselves
+_FILLERS = "\u115f\u1160\u2800\u3164\uffa0"
+_HIDDEN = {
+    "Cc",
+    "Cf",
+    "Cs",
+    "Co",
+    "Zl",
+    "Zp",
+}  # Unicode categories: control, format, surrogate, private, lines
 MAX_TEXT = 2000
 MAX_LABEL = 200
 MAX_ROUNDS = 10**9
@@ -67,8 +78,8 @@ class Question:
             raise _invalid("labels", self.labels, "give a tuple of two labels or more")
         for label in self.labels:
             _prose(label, "labels", MAX_LABEL)
-        if len(set(self.labels)) != len(self.labels):
-            raise _invalid("labels", self.labels, "give each label once")
+        if len({_skeleton(label) for label in self.labels}) != len(self.labels):
+            raise _invalid("labels", self.labels, "give labels that people can tell apart, each once")
 
     def _check_range(self) -> None:
         _prose(self.unit, "unit", MAX_LABEL)
@@ -101,8 +112,6 @@ class Question:
         numeric = isinstance(message, dict) and "labels" not in message
         answer = {"unit", "lowest", "highest", "step"} if numeric else {"labels"}
         fields = _fields(message, "question", {"id", "text"} | answer)
-        if not numeric and not isinstance(fields["labels"], list):
-            raise _invalid("labels", fields["labels"], "write a list of strings")
         values = {name: _text(fields[name], name) for name in {"id", "text"} | answer - {"labels"}}
         labels = tuple(_text(v, "labels") for v in _list(fields.get("labels", []), "labels"))
         return cls(labels=labels, **values)
@@ -124,12 +133,23 @@ class Round:
 
     def __post_init__(self) -> None:
         _matching(self.study, "study", _NAME, "1 to 64 letters, digits, '.', '_' or '-'")
+        if not isinstance(self.question, Question):
+            raise _invalid("question", self.question, "give a Question")
+        if not isinstance(self.channel, Table):
+            raise _invalid("channel", self.channel, "give a table: that of a tacit channel is channel.table")
         check.integer(self.number, "number", 0, MAX_ROUNDS)
         if self.number == 0 and self.previous is not None:
             raise _invalid("previous", self.previous, "the first round has no previous one")
         if self.number > 0:
             _matching(self.previous, "previous", _HASH, "the id of the previous round")
-        if self.question.numeric or len(self.question.labels) != self.channel.k:
+        if self.question.numeric:
+            raise TacitError(
+                "channel_mismatch",
+                "the question asks for a number and the channel takes categories",
+                argument="channel",
+                hint="ask with labels; this release has no channel for numbers",
+            )
+        if len(self.question.labels) != self.channel.k:
             raise TacitError(
                 "channel_mismatch",
                 f"the channel takes {self.channel.k} categories",
@@ -192,9 +212,7 @@ class Report:
         return secrets.token_hex(16)
 
     def to_json(self) -> str:
-        many = isinstance(self.value, tuple)
         value = [str(v) for v in self.value] if isinstance(self.value, tuple) else str(self.value)
-        assert many == isinstance(value, list)
         message: dict[str, object] = {"type": "report", "version": "1", "id": self.id}
         message |= {"study": self.study, "round": self.round, "value": value}
         return canonical.encode_bounded(message)
@@ -262,14 +280,17 @@ def _matching(value: object, field: str, pattern: re.Pattern[str], expected: str
 
 def _prose(value: object, field: str, limit: int) -> None:
     """Words for people: not blank, of bounded length, nothing that hides or reorders characters."""
-    if not isinstance(value, str) or not value.strip() or len(value) > limit:
-        raise _invalid(field, value, f"give 1 to {limit} characters")
-    if _CONTROL.search(value):
-        raise _invalid(field, value, "leave out control and text-direction characters")
-    try:
-        value.encode("utf-8")
-    except UnicodeEncodeError:
-        raise _invalid(field, value, "leave out unpaired surrogates") from None
+    if not isinstance(value, str) or not value or value != value.strip() or len(value) > limit:
+        raise _invalid(field, value, f"give 1 to {limit} characters, without spaces at the ends")
+    if any((unicodedata.category(c) in _HIDDEN and c not in _JOINERS) or c in _FILLERS for c in value):
+        raise _invalid(field, value, "leave out control, invisible and text-direction characters")
+    if not unicodedata.is_normalized("NFC", value) or not _skeleton(value):
+        raise _invalid(field, value, "write visible text in Unicode's composed form (NFC)")
+
+
+def _skeleton(label: str) -> str:
+    """What is left of a label when only visible differences count."""
+    return " ".join(_UNSEEN.sub("", unicodedata.normalize("NFKC", label)).split())
 
 
 def _signed_decimal(value: object, field: str) -> Fraction:

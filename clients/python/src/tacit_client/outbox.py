@@ -49,4 +49,10 @@ def confirm(store: Store, report: Report, receipt: Receipt) -> None:
             hint="the report stays in the outbox; send it again",
         )
     with store.transaction() as transaction:
-        transaction.confirm(report, receipt.head)
+        if not transaction.confirm(report, receipt.head):
+            raise TacitError(
+                "receipt_mismatch",
+                "this store holds no such report",
+                argument="report",
+                hint="confirm a report that store.pending() gave",
+            )

@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import stat
+import tempfile
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -39,25 +41,31 @@ class Store:
     """A device's file. Safe for several threads and processes; nothing stays open between calls."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        if not isinstance(path, str | os.PathLike) or str(path) in ("", ":memory:"):
+        if (
+            not isinstance(path, str | os.PathLike)
+            or Path(path).name in ("", ":memory:")
+            or "\0" in str(path)
+        ):
             raise TacitError(
                 "argument_invalid",
                 f"path is {path!r}",
                 argument="path",
                 hint="give the path of a file: a ledger that is not kept protects nobody",
             )
-        self.path = Path(path)
-        with _explained(self.path):
-            # Created before SQLite opens it, so that no other user can ever read it.
-            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
-        with self.transaction() as transaction:
-            transaction.prepare()
+        self.path = Path(os.path.abspath(path))
+        with _explained(self.path, sqlite3.Error, OSError, ValueError):
+            if not self.path.exists():
+                _create(self.path)
+            if os.name == "posix" and stat.S_IMODE(self.path.stat().st_mode) & 0o077:
+                self.path.chmod(0o600)
+        with self.transaction(write=False) as transaction:
+            transaction.recognise()
 
     @contextmanager
-    def transaction(self) -> Iterator[Transaction]:
-        """One exclusive transaction: committed at the end of the block, or undone by any error in it."""
-        with _explained(self.path), closing(_connect(self.path)) as connection:
-            connection.execute("BEGIN IMMEDIATE")
+    def transaction(self, write: bool = True) -> Iterator[Transaction]:
+        """One transaction, exclusive when it writes: committed at the end of the block, undone by any error in it."""
+        with _explained(self.path, sqlite3.Error), closing(_connect(self.path)) as connection:
+            connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
             try:
                 yield Transaction(connection)
                 connection.execute("COMMIT")
@@ -68,17 +76,17 @@ class Store:
 
     def kept(self, study: str) -> Report | None:
         """The report made for a study, if there is one."""
-        with self.transaction() as transaction:
+        with self.transaction(write=False) as transaction:
             return transaction.kept(study)
 
     def spent(self) -> Fraction:
         """The epsilon charged so far, over all studies."""
-        with self.transaction() as transaction:
+        with self.transaction(write=False) as transaction:
             return Fraction(transaction.spent_units(), UNITS)
 
     def pending(self) -> list[Report]:
         """The reports that no server has confirmed."""
-        with self.transaction() as transaction:
+        with self.transaction(write=False) as transaction:
             return transaction.pending()
 
 
@@ -88,27 +96,29 @@ class Transaction:
 
     connection: sqlite3.Connection
 
-    def prepare(self) -> None:
-        """Create the table in a new file; refuse the file of another program or version."""
+    def recognise(self) -> None:
+        """Refuse the file of another program or version, and an empty one: only `_create` makes a store."""
         (application,) = self.connection.execute("PRAGMA application_id").fetchone()
         (version,) = self.connection.execute("PRAGMA user_version").fetchone()
         if (application, version) == (_APPLICATION, _VERSION):
             return
-        tables = self.connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-        if application or version or tables:
+        if application == _APPLICATION:
             raise TacitError(
                 "version_unknown",
-                "the store is of another program or a later version",
+                f"the store has version {version}",
                 argument="path",
-                hint="update tacit_client, or give the path of a new file",
+                hint=f"this release reads version {_VERSION}: update tacit_client",
             )
-        self.connection.execute(_SCHEMA)
-        self.connection.execute(f"PRAGMA application_id = {_APPLICATION}")
-        self.connection.execute(f"PRAGMA user_version = {_VERSION}")
+        raise TacitError(
+            "store_unusable",
+            "the file is not a tacit store, or what was in it is lost",
+            argument="path",
+            hint="give the path of a new file, if this device has never answered",
+        )
 
     def kept(self, study: str) -> Report | None:
         row = self.connection.execute("SELECT report FROM kept WHERE study = ?", (study,)).fetchone()
-        return Report.from_json(row[0]) if row else None
+        return _read(row[0]) if row else None
 
     def spent_units(self) -> int:
         (spent,) = self.connection.execute("SELECT coalesce(sum(charge), 0) FROM kept").fetchone()
@@ -116,7 +126,7 @@ class Transaction:
 
     def pending(self) -> list[Report]:
         rows = self.connection.execute("SELECT report FROM kept WHERE NOT confirmed ORDER BY study")
-        return [Report.from_json(text) for (text,) in rows]
+        return [_read(text) for (text,) in rows]
 
     def keep(self, report: Report, charge_units: int) -> None:
         """Write the charge and the report, together."""
@@ -125,30 +135,68 @@ class Transaction:
             (report.study, charge_units, report.to_json()),
         )
 
-    def confirm(self, report: Report, head: str) -> None:
-        """Note that the server holds the report of a study."""
-        self.connection.execute(
+    def confirm(self, report: Report, head: str) -> bool:
+        """Note that the server holds a report; False if this store does not."""
+        cursor = self.connection.execute(
             "UPDATE kept SET confirmed = 1, head = ? WHERE study = ? AND report = ?",
             (head, report.study, report.to_json()),
         )
+        return cursor.rowcount == 1
+
+
+def _create(path: Path) -> None:
+    """Make a new store under another name and link it into place, whole or not at all.
+
+    An existing file is never opened outside SQLite: closing it again would drop every lock that this process has on it.
+    """
+    file, name = tempfile.mkstemp(prefix=".tacit-", dir=path.parent)  # mode 0600
+    os.close(file)
+    made = Path(name)
+    try:
+        with closing(_connect(made)) as connection:
+            connection.execute(_SCHEMA)
+            connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+            connection.execute(f"PRAGMA user_version = {_VERSION}")
+        with suppress(FileExistsError):  # another process was faster: its store is the store
+            os.link(made, path)
+    finally:
+        made.unlink()
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None)
-    # EXTRA also syncs the folder when the journal goes: after a power cut a sent report is still in the ledger.
-    connection.execute("PRAGMA synchronous = EXTRA")
+    # mode=rw: a store that vanished must not be replaced by an empty one without a word.
+    uri = path.as_uri() + "?mode=rw"
+    connection = sqlite3.connect(uri, uri=True, timeout=_PATIENCE, isolation_level=None)
+    try:
+        # EXTRA also syncs the folder when the journal goes: after a power cut a sent report is still in the ledger.
+        connection.execute("PRAGMA synchronous = EXTRA")
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 
+def _read(text: str) -> Report:
+    try:
+        return Report.from_json(text)
+    except TacitError as error:
+        raise _unusable(f"a report in the store is damaged ({error.code})") from error
+
+
 @contextmanager
-def _explained(path: Path) -> Iterator[None]:
+def _explained(path: Path, *kinds: type[Exception]) -> Iterator[None]:
     try:
         yield
-    except (sqlite3.Error, OSError) as error:
-        raise TacitError(
-            "store_unusable",
-            f"the store {path} cannot be used ({error})",
-            argument="path",
-            hint="nothing was sent; check that the file is a tacit store, can be written, "
-            "and that the disk has room",
-        ) from error
+    except kinds as error:
+        if isinstance(error, TacitError):
+            raise
+        raise _unusable(f"the store {path} cannot be used ({error})") from error
+
+
+def _unusable(message: str) -> TacitError:
+    return TacitError(
+        "store_unusable",
+        message,
+        argument="path",
+        hint="nothing was sent; check that the file is a tacit store, can be written, and that the disk has room",
+    )

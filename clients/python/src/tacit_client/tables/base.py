@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import ClassVar
 
 from tacit_client import check
@@ -64,6 +65,16 @@ class Table(ABC):
     def _draw(self, x: int, randbelow: RandBelow) -> Value:
         """One report for answer x, as a pure function of what `randbelow` returns."""
 
+    def check_common(self, *weights: int) -> None:
+        """What every table must satisfy, whoever made it: plain integers, k and epsilon in range."""
+        for number in (self.k, *weights):
+            if type(number) is not int or number < 0:
+                raise bad_weights(
+                    f"{check.shown(number)} is not a plain integer", "weights", "give Python integers"
+                )
+        check.integer(self.k, "k", 2, check.MAX_CATEGORIES)
+        check.stated_epsilon(self.epsilon)
+
     def respond(self, answer: int) -> Value:
         """One real report: operating system randomness, integer arithmetic."""
         x = check.integer(answer, "answer", 0, self.k - 1)
@@ -108,3 +119,25 @@ def most_and_least(entries: list[tuple[int, int]], report: Value) -> Worst:
     high = max(entries)
     low = min(entries)
     return Worst(Fraction(high[0], low[0]), high[1], low[1], report)
+
+
+def check_increasing(cells: object, field: str, k: int) -> None:
+    """A set of categories is written in one way: a tuple of plain integers below k, increasing."""
+    plain = isinstance(cells, tuple) and all(type(x) is int for x in cells)
+    if not plain or any(a >= b for a, b in pairwise((-1, *cells, k))):  # type: ignore[misc]
+        raise bad_weights(f"{field} is {check.shown(cells)}", field, "give increasing categories below k")
+
+
+def check_pair(own: int, other: int) -> None:
+    """The two weights of a table with one ratio: `own` for the answer's cell or bucket, `other` for each other."""
+    refuse_zero(other, "other")
+    if own < other:
+        raise bad_weights("other is above own", "own", "give the answer's own cell more weight")
+
+
+def read_pair(fields: dict[str, object]) -> tuple[int, int]:
+    return check.parse_integer(fields["own"], "own"), check.parse_integer(fields["other"], "other")
+
+
+def write_pair(own: int, other: int) -> dict[str, object]:
+    return {"own": str(own), "other": str(other)}

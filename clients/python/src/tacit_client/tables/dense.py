@@ -41,6 +41,9 @@ class Dense(Table):
     rows: tuple[tuple[int, ...], ...]
 
     def __post_init__(self) -> None:
+        if not isinstance(self.rows, tuple) or not all(isinstance(row, tuple) for row in self.rows):
+            raise bad_weights("rows is not a tuple of tuples", "rows", "give tuples, which cannot change")
+        self.check_common(*(weight for row in self.rows for weight in row))
         if not self.rows:
             raise bad_weights("there are no rows", "rows", "give one row for every report")
         for row in self.rows:
@@ -94,5 +97,5 @@ class Dense(Table):
 
     def _draw(self, x: int, randbelow: RandBelow) -> int:
         t = randbelow(self.total)
-        # Every bound is compared, whatever the outcome, to keep the time from telling it.
+        # Every bound is compared, whatever the outcome, so that the time tells less of it.
         return sum(t >= bound for bound in self._cumulative[x])

@@ -18,8 +18,17 @@ from typing import ClassVar
 
 from tacit_client import check
 from tacit_client.errors import TacitError
-from tacit_client.tables.base import RandBelow, Table, Value, Worst, bad_weights, impossible
-from tacit_client.tables.subsets import check_pair, read_pair, write_pair
+from tacit_client.tables.base import (
+    RandBelow,
+    Table,
+    Value,
+    Worst,
+    bad_weights,
+    check_pair,
+    impossible,
+    read_pair,
+    write_pair,
+)
 
 PRIME = 2**31 - 1
 MAX_BUCKETS = 256
@@ -39,6 +48,7 @@ class Hashed(Table):
     other: int
 
     def __post_init__(self) -> None:
+        self.check_common(self.buckets, self.own, self.other)
         if not 2 <= self.buckets <= MAX_BUCKETS:
             raise bad_weights(f"buckets is {self.buckets}", "buckets", f"give 2 to {MAX_BUCKETS} buckets")
         check_pair(self.own, self.other)
@@ -83,5 +93,6 @@ class Hashed(Table):
     def _draw(self, x: int, randbelow: RandBelow) -> tuple[int, int, int]:
         a, b = 1 + randbelow(PRIME - 1), randbelow(PRIME)
         t = randbelow(self.own + (self.buckets - 1) * self.other) - (self.own - self.other)
-        bucket = self.bucket(a, b, x) if t < 0 else t // self.other
-        return a, b, bucket
+        # Both buckets are computed whatever the outcome, so that the time tells less of it.
+        own, drawn = self.bucket(a, b, x), max(t, 0) // self.other
+        return a, b, own if t < 0 else drawn

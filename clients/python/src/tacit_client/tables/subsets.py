@@ -29,9 +29,14 @@ from tacit_client.tables.base import (
     Value,
     Worst,
     bad_weights,
+    check_increasing,
+    check_pair,
     impossible,
-    refuse_zero,
+    read_pair,
+    write_pair,
 )
+
+MAX_SIZE = 2**16  # every report then fits into a message, whichever cells it holds
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,9 @@ class Subsets(Table):
     other: int
 
     def __post_init__(self) -> None:
+        self.check_common(self.size, self.own, self.other)
+        if self.keep is not None:
+            check_increasing(self.keep, "keep", self.k)
         if self.keep is not None and not 1 <= len(self.keep) <= self.k - 2:
             raise bad_weights(
                 f"keep has {len(self.keep)} categories",
@@ -58,6 +66,12 @@ class Subsets(Table):
             )
         if not 1 <= self.size < self.cells:
             raise bad_weights(f"size is {self.size}", "size", f"give a size from 1 to {self.cells - 1}")
+        if self.size > MAX_SIZE:
+            raise bad_weights(
+                f"size is {self.size}",
+                "size",
+                f"a report holds at most {MAX_SIZE} cells; use a hashed channel, or a smaller size",
+            )
         check_pair(self.own, self.other)
 
     @cached_property
@@ -78,8 +92,6 @@ class Subsets(Table):
         keep = None
         if "keep" in fields:
             keep = check.parse_integers(fields["keep"], "keep", 0, k - 1)
-            if list(keep) != sorted(set(keep)):
-                raise bad_weights("keep is not increasing", "keep", "sort it, without repeats")
         size = check.parse_integer(fields["size"], "size", 0, k)
         return cls(k, epsilon, keep, size, *read_pair(fields))
 
@@ -129,18 +141,3 @@ class Subsets(Table):
         if include:
             cells[-1] = own
         return tuple(sorted(cells))
-
-
-def check_pair(own: int, other: int) -> None:
-    """The two weights of a table with one ratio."""
-    refuse_zero(other, "other")
-    if own < other:
-        raise bad_weights("other is above own", "own", "give the answer's own cell more weight")
-
-
-def read_pair(fields: dict[str, object]) -> tuple[int, int]:
-    return check.parse_integer(fields["own"], "own"), check.parse_integer(fields["other"], "other")
-
-
-def write_pair(own: int, other: int) -> dict[str, object]:
-    return {"own": str(own), "other": str(other)}

@@ -1,0 +1,124 @@
+"""Posteriors: draws of theta given Evidence, by one of four samplers with one contract.
+
+A sampler is a module with `init(model, evidence, rng, chains) -> state` and
+`step(state, evidence, rng, new) -> (state, info)`. States are frozen; `log_theta` (chains, K) and `log_rho` (chains,)
+are their draws.
+
+| method | what | when |
+| --- | --- | --- |
+| exact | Hamiltonian Monte Carlo on the likelihood of every distinct report | the default |
+| moments | the same on the Gaussian law of the tallies | many categories, or too many distinct reports |
+| gibbs | the papers' data augmentation | small checks |
+| sgld | the papers' stochastic gradient Langevin dynamics | comparison |
+
+>>> from tacit import Evidence, channels
+>>> channel = channels.srr(3, 2.0)
+>>> answers = np.repeat([0, 1, 2], [600, 300, 100])
+>>> evidence = Evidence().add(channel, channel.sample(answers, rng=1))
+>>> posterior = sample(Categorical(3), evidence, seed=1)
+>>> posterior.method, posterior.estimate().round(1)
+('exact', array([0.6, 0.3, 0.1]))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from tacit.errors import TacitError
+from tacit.evidence import Evidence
+from tacit.likelihood import TableLikelihood
+from tacit.models import Categorical
+from tacit.posterior import exact, gibbs, sgld
+from tacit.posterior.summary import Posterior
+from tacit.rng import generator
+from tacit_client import check
+
+SAMPLERS: dict[str, ModuleType] = {"exact": exact, "moments": exact, "gibbs": gibbs, "sgld": sgld}
+EXACT_ENTRIES = 2 * 10**7  # rows x K above which "auto" goes by moments
+
+
+def sample(
+    model: Categorical,
+    evidence: Evidence,
+    method: str = "auto",
+    draws: int = 1000,
+    seed: object = 0,
+    progress: Callable[[int, int], object] = lambda done, total: None,
+) -> Posterior:
+    """Draws of the posterior. Without evidence they are draws of the prior."""
+    if not isinstance(model, Categorical) or not isinstance(evidence, Evidence):
+        raise TacitError(
+            "argument_invalid",
+            f"model is {check.shown(model)}, evidence is {check.shown(type(evidence).__name__)}",
+            argument="model",
+            hint="give a Categorical and an Evidence",
+        )
+    if evidence.k not in (None, model.k):
+        raise TacitError(
+            "channel_mismatch",
+            f"the evidence has {evidence.k} categories and the model {model.k}",
+            argument="model",
+            hint="give the model the k of the question",
+        )
+    count = check.integer(draws, "draws", 1, 10**7)
+    rng = generator(seed, "seed")
+    name = choose(evidence, method)
+    sampler = SAMPLERS[name]
+    state = sampler.init(model, evidence, rng, moments=name == "moments")
+    chains = len(state.log_theta)
+    length = -(-count // chains)
+    total = sampler.WARMUP + length
+    thetas = np.empty((chains, length, model.k))
+    rhos = np.empty((chains, length))
+    divergences = 0
+    # The products are small: a second thread costs more in waiting than it saves.
+    with threadpool_limits(limits=1, user_api="blas"):
+        for i in range(total):
+            recording = i - sampler.WARMUP
+            state, info = sampler.step(state, evidence, rng, adapt=recording < 0)
+            if recording >= 0:
+                thetas[:, recording] = np.exp(state.log_theta)
+                rhos[:, recording] = state.log_rho
+                divergences += getattr(info, "divergences", 0)
+            progress(i + 1, total)
+    return Posterior(thetas, rhos if model.learned else None, name, divergences)
+
+
+def choose(evidence: Evidence, method: str) -> str:
+    """The sampler that `method` stands for; refused when the evidence lacks what it needs."""
+    if method == "auto":
+        return "exact" if _fits(evidence) else "moments"
+    if method not in SAMPLERS:
+        raise TacitError(
+            "argument_invalid",
+            f"method is {check.shown(method)}",
+            argument="method",
+            hint=f"give one of auto, {', '.join(SAMPLERS)}",
+        )
+    if method != "moments" and not evidence.exact:
+        raise TacitError(
+            "argument_invalid",
+            f"{method} needs every distinct report, and only their sums were kept",
+            argument="method",
+            hint='use method="moments" or "auto"',
+        )
+    return method
+
+
+def _fits(evidence: Evidence) -> bool:
+    if not evidence.exact:
+        return False
+    if not len(evidence):
+        return True
+    rows = sum(len(tally.reports) for tally in evidence.tallies if tally.reports is not None)
+    if rows * (evidence.k or 0) <= EXACT_ENTRIES:
+        return True
+    table = evidence.likelihood()
+    return isinstance(table, TableLikelihood) and table.rows.size <= EXACT_ENTRIES
+
+
+__all__ = ["Posterior", "sample"]

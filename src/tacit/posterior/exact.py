@@ -1,0 +1,167 @@
+"""The exact sampler: Hamiltonian Monte Carlo by a team of chains, on the coordinates of `coordinates`.
+
+All chains take each leapfrog step together, so one matrix product serves them all. The team also adapts: its mean
+acceptance steers the step size, and the information at its middle is the metric. Adaptation gains fall off, and are
+zero while draws are recorded. When new evidence comes, the team is resampled by it and goes on from where it stands:
+between rounds only a few transitions are needed.
+
+Proposals use a gradient in single precision: any deterministic gradient leaves the leapfrog reversible and
+volume-preserving, and the acceptance test uses the density in full precision.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from tacit.arrays import Floats
+from tacit.evidence import Evidence
+from tacit.likelihood import Likelihood
+from tacit.models import Categorical
+from tacit.posterior.coordinates import Coordinates
+
+CHAINS = 25
+WARMUP = 100  # transitions from a cold start
+TARGET = 0.8  # mean acceptance
+QUARTER_TURN = 1.6  # length of a trajectory in units of the metric, jittered
+MAX_LEAPS = 12
+METRIC_AT = (3, 8, 16, 32, 64, 128)  # transitions since new evidence
+DIVERGENT = 1000.0  # loss of log density at which a trajectory counts as broken
+
+
+@dataclass(frozen=True)
+class State:
+    """The chains at one moment, and what they have adapted. `log_theta` is (chains, K), `log_rho` (chains,)."""
+
+    model: Categorical
+    moments: bool  # whether the Gaussian of the sums stands for the reports
+    log_theta: Floats
+    log_rho: Floats
+    floor: Floats
+    step_size: float
+    factor: Floats  # its square is the covariance that the metric assumes
+    adapted: int
+
+
+class Info(NamedTuple):
+    """One transition: mean acceptance, broken trajectories, leapfrog steps."""
+
+    acceptance: float
+    divergences: int
+    leaps: int
+
+
+def init(
+    model: Categorical,
+    evidence: Evidence,
+    rng: np.random.Generator,
+    chains: int = CHAINS,
+    moments: bool = False,
+) -> State:
+    """A team scattered around the moment estimate, as wide as the evidence leaves it; without any, the prior."""
+    prior = model.sample_prior(chains, rng)
+    eye = np.eye(model.k + model.learned)
+    state = State(model, moments, prior.log_theta, prior.log_rho, np.zeros(model.k), 0.3, eye, 0)
+    if not len(evidence):
+        return state
+    likelihood = evidence.likelihood(moments)
+    theta = np.maximum(evidence.moments().projected(), 1e-3 / model.k)
+    theta /= theta.sum()
+    floor = _visible(model, likelihood, theta)
+    space = Coordinates(model, likelihood, floor)
+    middle = space.positions(np.log(theta)[None], np.array([model.location]))
+    factor = _metric(space, middle)
+    x = middle + rng.normal(size=(chains, space.dimension)) @ factor.T
+    log_rho = x[:, -1] if model.learned else state.log_rho
+    return replace(state, log_theta=space.point(x).log_theta, log_rho=log_rho, floor=floor, factor=factor)
+
+
+def step(
+    state: State,
+    evidence: Evidence,
+    rng: np.random.Generator,
+    new: Evidence | None = None,
+    adapt: bool = True,
+) -> tuple[State, Info]:
+    """One transition of every chain; `new` is evidence that has just been added."""
+    if not len(evidence):
+        prior = state.model.sample_prior(len(state.log_theta), rng)
+        return replace(state, log_theta=prior.log_theta, log_rho=prior.log_rho), Info(1.0, 0, 0)
+    likelihood = evidence.likelihood(state.moments)
+    if new is not None:
+        state = _met(_resampled(state, new, rng), likelihood)
+    space = Coordinates(state.model, likelihood, state.floor)
+    # lse(z) is drawn afresh: theta does not depend on it.
+    x = space.positions(state.log_theta, state.log_rho, rng.normal(size=(len(state.log_theta), 1)))
+    step_size = state.step_size * rng.uniform(0.8, 1.2)
+    leaps = int(min(MAX_LEAPS, np.ceil(QUARTER_TURN * rng.uniform(0.5, 1.5) / step_size)))
+    momentum = rng.normal(size=x.shape)
+    before = space.log_density(x) - (momentum**2).sum(axis=1) / 2
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        moved, momentum = _leapfrog(space, state.factor, x, momentum, step_size, leaps)
+        gain = space.log_density(moved) - (momentum**2).sum(axis=1) / 2 - before
+    gain = np.where(np.isfinite(gain), gain, -np.inf)
+    x = np.where((np.log(rng.random(len(x))) < gain)[:, None], moved, x)
+    info = Info(float(np.exp(np.minimum(gain, 0)).mean()), int((gain < -DIVERGENT).sum()), leaps)
+    log_rho = x[:, -1] if state.model.learned else state.log_rho
+    state = replace(state, log_theta=space.point(x).log_theta, log_rho=log_rho)
+    return (_adapted(state, space, x, info.acceptance) if adapt else state), info
+
+
+def _leapfrog(
+    space: Coordinates, factor: Floats, x: Floats, momentum: Floats, step_size: float, leaps: int
+) -> tuple[Floats, Floats]:
+    momentum = momentum + step_size / 2 * space.gradient(x) @ factor
+    for i in range(leaps):
+        x = x + step_size * momentum @ factor.T
+        last = 0.5 if i == leaps - 1 else 1.0
+        momentum = momentum + last * step_size * space.gradient(x) @ factor
+    return x, momentum
+
+
+def _resampled(state: State, new: Evidence, rng: np.random.Generator) -> State:
+    """Chains that the new evidence contradicts give way to copies of others, as in a particle filter.
+
+    The weights are its likelihood, to the largest power (1, 1/2, 1/4, ...) that leaves half of the team effective; the
+    transitions that follow make up for the rest.
+    """
+    gain = new.likelihood(state.moments).value(np.exp(state.log_theta))
+    gain -= gain.max()
+    weights = np.exp(gain)
+    while weights.sum() ** 2 < len(gain) / 2 * (weights**2).sum():
+        gain /= 2
+        weights = np.exp(gain)
+    places = (rng.random() + np.arange(len(gain))) / len(gain)
+    kept = np.searchsorted(np.cumsum(weights) / weights.sum(), places).clip(max=len(gain) - 1)
+    return replace(state, log_theta=state.log_theta[kept], log_rho=state.log_rho[kept])
+
+
+def _met(state: State, likelihood: Likelihood) -> State:
+    """The team before new evidence: floor and metric are taken anew at its middle, and adaptation restarts."""
+    floor = _visible(state.model, likelihood, np.exp(state.log_theta).mean(axis=0))
+    space = Coordinates(state.model, likelihood, floor)
+    factor = _metric(space, space.positions(state.log_theta, state.log_rho))
+    return replace(state, floor=floor, factor=factor, adapted=0)
+
+
+def _visible(model: Categorical, likelihood: Likelihood, theta: Floats) -> Floats:
+    """ln of the standard error of each category alone, at most ln(1 / K): what the data can see."""
+    information = np.diag(likelihood.information(theta))
+    return -np.log(np.sqrt(np.maximum(information, float(model.k) ** 2)))
+
+
+def _metric(space: Coordinates, x: Floats) -> Floats:
+    """A factor of the covariance assumed by the metric: from the information at the middle of the team."""
+    root = np.linalg.cholesky(space.precision(np.median(x, axis=0, keepdims=True)))
+    return np.linalg.inv(root).T
+
+
+def _adapted(state: State, space: Coordinates, x: Floats, acceptance: float) -> State:
+    """Step size by stochastic approximation; the metric at a few set times."""
+    count = state.adapted + 1
+    pull = (acceptance - TARGET) * 2 / count**0.6
+    step_size = float(np.clip(state.step_size * np.exp(pull), 0.01, 1.5))
+    factor = _metric(space, x) if count in METRIC_AT else state.factor
+    return replace(state, step_size=step_size, adapted=count, factor=factor)
