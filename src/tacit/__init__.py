@@ -4,7 +4,20 @@ from tacit import channels, policies, posterior
 from tacit.errors import TacitError
 from tacit.evidence import Evidence, Moments
 from tacit.models import Categorical
+from tacit.simulation import Simulation, simulate
+from tacit.study import Study
 
 __version__ = "0.1.0"
 
-__all__ = ["Categorical", "Evidence", "Moments", "TacitError", "channels", "policies", "posterior"]
+__all__ = [
+    "Categorical",
+    "Evidence",
+    "Moments",
+    "Simulation",
+    "Study",
+    "TacitError",
+    "channels",
+    "policies",
+    "posterior",
+    "simulate",
+]

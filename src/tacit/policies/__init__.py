@@ -4,7 +4,8 @@
 array([0])
 """
 
+from tacit.policies.adaptive import Policy, policy
 from tacit.policies.optimal import optimal_matrix
 from tacit.policies.utilities import best_subset, utility_curve
 
-__all__ = ["best_subset", "optimal_matrix", "utility_curve"]
+__all__ = ["Policy", "best_subset", "optimal_matrix", "policy", "utility_curve"]
