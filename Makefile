@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 SOURCES := pyproject.toml clients/python/pyproject.toml constraints.txt
 TESTS ?= tests
 
-.PHONY: help demo test check lint types imports docs bench wheels test-wheel vectors clean
+.PHONY: help demo test check lint types imports docs bench accuracy wheels test-wheel test-plain vectors clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -48,8 +48,11 @@ docs: $(VENV)/dev  ## the documentation, warnings as errors
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
 	@echo "open docs/_build/html/index.html"
 
-bench: $(VENV)/bench  ## benchmarks, side by side with other libraries
+bench: $(VENV)/bench  ## speed beside other libraries, about ten minutes
 	$(BIN)/python benchmarks/channels.py
+
+accuracy: $(VENV)/bench  ## accuracy beside other libraries; goes on where it stood, about half an hour in all
+	$(BIN)/python benchmarks/accuracy.py --runs 30
 
 vectors: $(VENV)/base  ## write vectors/v1 again
 	$(BIN)/python vectors/make.py
@@ -66,5 +69,14 @@ test-wheel: wheels  ## all tests against the built wheels, in an environment of 
 	  dist/tacit_client-*.whl "$$(echo dist/tacit-*.whl)[dev]"
 	.venv-wheel/bin/python -m pytest $(TESTS) -n auto
 
+test-plain: wheels  ## an install without extras: it starts, simulates and audits
+	rm -rf .venv-plain
+	$(PYTHON) -m venv .venv-plain
+	.venv-plain/bin/python -m pip --quiet --disable-pip-version-check install -c constraints.txt \
+	  dist/tacit_client-*.whl dist/tacit-*.whl
+	.venv-plain/bin/tacit demo --people 2000 --devices 20
+	.venv-plain/bin/tacit simulate --theta 0.6,0.3,0.1 --n 500
+	.venv-plain/bin/tacit channel srr --k 4 --epsilon 1 | .venv-plain/bin/tacit audit - --samples 2000
+
 clean:
-	rm -rf .venv .venv-wheel build dist docs/_build .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-wheel .venv-plain build dist docs/_build .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -92,6 +92,10 @@ def test_a_leak_too_small_for_any_experiment_is_still_refused():
         (["channel", "srr", "--k", "1", "--epsilon", "1"], "", "argument_invalid"),
         (["channel", "srr", "--k", "4", "--epsilon", "nan"], "", "argument_invalid"),
         (["channel", "rrrr", "--k", "4", "--epsilon", "1", "--subset", "a"], "", "field_invalid"),
+        (["simulate", "--theta", "0.5,0.6"], "", "argument_invalid"),
+        (["simulate", "--theta", "half"], "", "field_invalid"),
+        (["simulate", "--theta", "0.5,0.5", "--policy", "best"], "", "argument_invalid"),
+        (["channel", "srr", "--k", "4", "--epsilon", "1", "--size", "2"], "", "argument_invalid"),
         (["demo", "--people", "0"], "", "argument_invalid"),
         (["demo", "--people", "10", "--devices", "11"], "", "argument_invalid"),
     ],
@@ -120,6 +124,26 @@ def test_demo_prints_the_poll_and_draws_it(tmp_path):
     lost = tacit("demo", "--people", 100, "--devices", 1, "--plot", tmp_path / "none" / "demo.png")
     assert lost.returncode == 2
     assert "plot" in lost.stderr
+
+
+def test_simulate_prints_and_draws_a_study(tmp_path):
+    picture = tmp_path / "study.png"
+    options = ["simulate", "--theta", "0.6,0.3,0.1", "--n", 800, "--policy", "honest", "--seed", 3]
+    shown = tacit(*options, "--plot", picture)
+    assert shown.returncode == 0, shown.stderr
+    for words in (
+        "800 private answers, policy honest",
+        "reports through rrrr(k=3",
+        "category 2",
+        "Total variation error",
+    ):
+        assert words in shown.stdout
+    assert picture.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    result = json.loads(tacit(*options, "--json").stdout)
+    assert sum(rnd["reports"] for rnd in result["rounds"]) == 800
+    assert sum(result["estimate"]) == pytest.approx(1)
+    assert result["tv"] < 0.2
+    assert result["rhat"] < 1.2
 
 
 def test_version():

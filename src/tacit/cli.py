@@ -1,10 +1,11 @@
-"""The command line: `tacit channel`, `tacit audit`, `tacit demo`."""
+"""The command line: `tacit channel`, `tacit audit`, `tacit simulate`, `tacit demo`."""
 
 from __future__ import annotations
 
 import json
 import sys
 from collections.abc import Callable
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -15,7 +16,7 @@ from rich.table import Table
 
 import tacit
 from tacit import audit as auditing
-from tacit import channels, demo
+from tacit import channels, demo, display, simulation
 from tacit.errors import TacitError
 from tacit_client import canonical, check
 from tacit_client.certificate import Certificate
@@ -210,5 +211,57 @@ def run_demo(
         result = demo.run(people, devices, epsilon, seed, lambda: progress.advance(task))
     demo.show(result, Console())
     if plot is not None:
-        demo.draw(result, plot)
+        display.draw(demo.summary(result), plot)
         print(f"The picture is in {plot}.")
+
+
+@app.command()
+def simulate(
+    theta: Annotated[str, typer.Option(help="The true shares, such as 0.5,0.3,0.2.")],
+    epsilon: Annotated[float, typer.Option(help="Bound of the privacy loss.")] = 1.0,
+    n: Annotated[int, typer.Option(help="How many people answer.")] = 5_000,
+    policy: Annotated[
+        str,
+        typer.Option(
+            help="static-srr, static-subset, semi:0.9, fisher, entropy, tv_posterior, tv_marginal, mse, "
+            "honest or risk."
+        ),
+    ] = "risk",
+    kappa: Annotated[
+        float, typer.Option(help="Share of epsilon for the subset, in policies over RRRR.")
+    ] = 0.9,
+    seed: Annotated[int, typer.Option(help="Seed of the people and of the sampler.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+    plot: Annotated[Path | None, typer.Option(help="Also draw the result into this PNG file.")] = None,
+) -> None:
+    """Run a simulated study and show what it would have learned."""
+    shares = [float(check.parse_decimal(part.strip(), "theta")) for part in theta.split(",")]
+    with _progress() as progress:
+        task = progress.add_task("people answer", total=n)
+        result = simulation.simulate(
+            shares, epsilon, policy, n=n, kappa=kappa, seed=seed,
+            progress=lambda done, total: progress.update(task, completed=done),
+        )  # fmt: skip
+    low, high = result.posterior.interval(display.LEVEL)
+    labels = tuple(f"category {i}" for i in range(len(shares)))
+    title = f"{n:,} private answers, policy {policy}, privacy loss at most {epsilon:g}"
+    shown = display.Shown(title, labels, result.theta, result.estimate, low, high)
+    if as_json:
+        record = {
+            "tv": result.tv,
+            "estimate": shown.estimate.tolist(),
+            "low": low.tolist(),
+            "high": high.tolist(),
+        }
+        used = [{"channel": made.to_json(), "reports": reports} for made, reports in result.channels]
+        print(json.dumps(record | {"rhat": float(result.posterior.rhat().max()), "rounds": used}))
+    else:
+        console = Console()
+        console.print(title, highlight=False)
+        for made, rounds in groupby(result.channels, key=lambda used: used[0]):
+            reports = sum(count for _, count in rounds)
+            console.print(f"  {reports:>9,} reports through {made!r}", highlight=False)
+        console.print(display.table(shown))
+        console.print(f"Total variation error {result.tv:.4f}.", highlight=False)
+    if plot is not None:
+        display.draw(shown, plot)

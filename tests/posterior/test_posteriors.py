@@ -209,3 +209,18 @@ def test_refusals(call, argument):
     with pytest.raises(TacitError) as refusal:
         call(gathered(3))
     assert refusal.value.argument == argument
+
+
+def test_density_is_nothing_far_out_where_the_gamma_functions_cancel():
+    """A trajectory that breaks can land at rho = e^40, where rounding noise once looked like density."""
+    from tacit.posterior.coordinates import Coordinates
+
+    evidence = gathered(3, 6)
+    space = Coordinates(Categorical(3), evidence.likelihood(), np.full(3, -1.0))
+    x = np.zeros((4, 4))
+    x[:, -1] = [0, 15, 17, 40]
+    with np.errstate(all="ignore"):
+        density = space.log_density(x)
+    assert np.isfinite(density[:2]).all()
+    assert np.isneginf(density[2:]).all()
+    assert density[1] < density[0] - 10

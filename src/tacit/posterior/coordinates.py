@@ -22,6 +22,10 @@ from tacit.likelihood import Likelihood
 from tacit.models import Categorical
 
 
+FARTHEST = 8.0  # standard deviations of the prior of ln rho that are looked at
+LARGEST = 1e9  # total concentration: theta is then known to five digits before any report
+
+
 class Point(NamedTuple):
     """What a position stands for: theta and ln theta (P, K), with the pieces that the gradient needs."""
 
@@ -86,7 +90,9 @@ class Coordinates:
         out: Floats = (p.alpha * p.log_theta).sum(axis=1) + gammaln(total) - gammaln(p.alpha).sum(axis=1)
         out += np.log(p.slope).sum(axis=1) - p.log_sum[:, 0] ** 2 / 2
         if self.model.learned:
-            out -= ((x[:, -1] - self.model.location) / self.model.scale) ** 2 / 2
+            away = (x[:, -1] - self.model.location) / self.model.scale
+            # Far out the gamma functions cancel and leave noise, which must not look like density.
+            out = np.where((np.abs(away) > FARTHEST) | (total > LARGEST), -np.inf, out - away**2 / 2)
         out += self.likelihood.value(p.theta)
         return out
 
