@@ -4,6 +4,7 @@ from tacit import channels, policies, posterior
 from tacit.errors import TacitError
 from tacit.evidence import Evidence, Moments
 from tacit.models import Categorical
+from tacit.planning import Plan, plan
 from tacit.simulation import Simulation, simulate
 from tacit.study import Study
 
@@ -13,10 +14,12 @@ __all__ = [
     "Categorical",
     "Evidence",
     "Moments",
+    "Plan",
     "Simulation",
     "Study",
     "TacitError",
     "channels",
+    "plan",
     "policies",
     "posterior",
     "simulate",

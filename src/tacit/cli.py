@@ -1,8 +1,9 @@
-"""The command line: `tacit channel`, `tacit audit`, `tacit simulate`, `tacit demo`."""
+"""The command line: `tacit channel`, `tacit audit`, `tacit plan`, `tacit simulate`, `tacit demo`."""
 
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Callable
 from itertools import groupby
@@ -16,7 +17,7 @@ from rich.table import Table
 
 import tacit
 from tacit import audit as auditing
-from tacit import channels, demo, display, simulation
+from tacit import channels, demo, display, planning, simulation
 from tacit.errors import TacitError
 from tacit_client import canonical, check
 from tacit_client.certificate import Certificate
@@ -216,6 +217,49 @@ def run_demo(
 
 
 @app.command()
+def plan(
+    k: Annotated[int, typer.Option(help="Number of categories.")],
+    epsilon: Annotated[float | None, typer.Option(help="Bound of the privacy loss.")] = None,
+    n: Annotated[int | None, typer.Option(help="How many people answer.")] = None,
+    error: Annotated[float | None, typer.Option(help="Expected total variation error, such as 0.03.")] = None,
+    theta: Annotated[
+        str | None, typer.Option(help="Shares to plan for; even shares, the worst case.")
+    ] = None,
+    check_runs: Annotated[
+        int, typer.Option("--check", help="Also simulate this many studies of that size.")
+    ] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+) -> None:
+    """Give two of epsilon, n and error: the third is solved for."""
+    made = planning.plan(k, epsilon, n, error, None if theta is None else _shares(theta))
+    checked = made.check(check_runs) if check_runs else None
+    if as_json:
+        record = {"k": k, "epsilon": made.epsilon, "n": made.n, "error": made.error, "simulated": checked}
+        print(json.dumps(record | {"channel": made.channel.to_json()}))
+        return
+    console = Console(highlight=False)
+    console.print(
+        f"{made.n:,} people, epsilon {made.epsilon:g}: expected total variation error {made.error:.4f}"
+    )
+    share = made.error * 2 / k
+    console.print(f"  about {share:.2%} a category, through {made.channel!r}")
+    odds = math.exp(made.epsilon)
+    console.print(
+        f"  a report can multiply the odds of a suspicion by at most {odds:.3g}: "
+        f"50% becomes {odds / (1 + odds):.1%}",
+        soft_wrap=True,
+    )
+    if checked:
+        console.print(
+            f"  {check_runs} simulated studies: error {checked[0]:.4f} (standard error {checked[1]:.4f})"
+        )
+
+
+def _shares(text: str) -> list[float]:
+    return [float(check.parse_decimal(part.strip(), "theta")) for part in text.split(",")]
+
+
+@app.command()
 def simulate(
     theta: Annotated[str, typer.Option(help="The true shares, such as 0.5,0.3,0.2.")],
     epsilon: Annotated[float, typer.Option(help="Bound of the privacy loss.")] = 1.0,
@@ -235,7 +279,7 @@ def simulate(
     plot: Annotated[Path | None, typer.Option(help="Also draw the result into this PNG file.")] = None,
 ) -> None:
     """Run a simulated study and show what it would have learned."""
-    shares = [float(check.parse_decimal(part.strip(), "theta")) for part in theta.split(",")]
+    shares = _shares(theta)
     with _progress() as progress:
         task = progress.add_task("people answer", total=n)
         result = simulation.simulate(

@@ -28,11 +28,13 @@ from types import ModuleType
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from tacit.arrays import Floats
 from tacit.errors import TacitError
 from tacit.evidence import Evidence
 from tacit.likelihood import TableLikelihood
 from tacit.models import Categorical
 from tacit.posterior import exact, gibbs, sgld
+from tacit.posterior.checks import predictive_check
 from tacit.posterior.summary import Posterior
 from tacit.rng import generator
 from tacit_client import check
@@ -88,6 +90,27 @@ def sample(
     return Posterior(thetas, rhos if model.learned else None, name, divergences)
 
 
+PRIORS: dict[str, float | str] = {"learned": "learned", "flat": 1.0, "sparse": 0.1}
+
+
+def sensitivity(
+    evidence: Evidence, minimise: str = "tv", method: str = "auto", draws: int = 1000, seed: object = 0
+) -> dict[str, Floats]:
+    """The estimate under a learned, a flat (rho = 1) and a sparse (rho = 0.1) prior: where they differ, the prior
+    decides and not the reports."""
+    if evidence.k is None:
+        raise TacitError(
+            "argument_invalid",
+            "there is no evidence yet",
+            argument="evidence",
+            hint="add reports first: without them the prior decides everything",
+        )
+    return {
+        name: sample(Categorical(evidence.k, prior), evidence, method, draws, seed).estimate(minimise)
+        for name, prior in PRIORS.items()
+    }
+
+
 def choose(evidence: Evidence, method: str) -> str:
     """The sampler that `method` stands for; refused when the evidence lacks what it needs."""
     if method == "auto":
@@ -121,4 +144,4 @@ def _fits(evidence: Evidence) -> bool:
     return isinstance(table, TableLikelihood) and table.rows.size <= EXACT_ENTRIES
 
 
-__all__ = ["Posterior", "sample"]
+__all__ = ["Posterior", "predictive_check", "sample", "sensitivity"]

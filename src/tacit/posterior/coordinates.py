@@ -21,7 +21,6 @@ from tacit.arrays import Floats
 from tacit.likelihood import Likelihood
 from tacit.models import Categorical
 
-
 FARTHEST = 8.0  # standard deviations of the prior of ln rho that are looked at
 LARGEST = 1e9  # total concentration: theta is then known to five digits before any report
 
