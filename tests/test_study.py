@@ -23,7 +23,7 @@ def filled(policy="honest", n=700, **options):
 
 
 def test_rounds_chain_and_channels_keep_epsilon():
-    study = filled()
+    study = filled("semi:0.9", 1500)
     assert len(study.rounds) > 2
     for number, (old, new) in enumerate(zip(study.rounds, study.rounds[1:], strict=False)):
         assert new.previous == old.id
@@ -131,10 +131,32 @@ def test_a_study_of_a_later_version_is_refused(tmp_path):
     assert refusal.value.code == "version_unknown"
 
 
+def test_a_refused_step_leaves_the_study_as_it_was(monkeypatch):
+    study = filled(n=120)
+    before = study.evidence, study.wanted, study.round
+
+    def fails(*arguments):
+        raise TacitError("argument_invalid", "no", hint="no")
+
+    monkeypatch.setattr(type(study.policy), "choose", fails)
+    with pytest.raises(TacitError):
+        study.add(study.channel, [0] * 500)
+    assert (study.evidence, study.wanted, study.round) == before
+
+
+def test_draws_with_another_seed_are_other_draws():
+    study = filled(n=120)
+    one, two = (study.posterior(50, np.random.default_rng(i)) for i in (1, 2))
+    assert (one.draws != two.draws).any()
+
+
 @pytest.mark.parametrize(
     ("options", "argument"),
     [
         ({}, "categories"),
+        ({"question": 5}, "question"),
+        ({"categories": LABELS, "method": ["exact"]}, "method"),
+        ({"categories": LABELS, "method": "sgld"}, "method"),
         ({"categories": LABELS, "question": Question("q", "q", labels=("a", "b"))}, "categories"),
         ({"categories": "red"}, "categories"),
         ({"categories": ["red"]}, "labels"),

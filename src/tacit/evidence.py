@@ -23,6 +23,7 @@ import hashlib
 import io
 import json
 import zipfile
+import zlib
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
@@ -232,6 +233,13 @@ class Evidence:
         return self.likelihood().gradient(self._thetas(theta))
 
     def _thetas(self, theta: npt.ArrayLike) -> Floats:
+        if self.k is None:
+            raise TacitError(
+                "argument_invalid",
+                "there is no evidence yet",
+                argument="evidence",
+                hint="add reports first: Evidence().add(channel, reports)",
+            )
         try:
             rows = list(np.atleast_2d(np.asarray(theta)))
         except (ValueError, TypeError):
@@ -279,7 +287,16 @@ class Evidence:
                 evidence = cls(tuple(_read_tally(archive, *kept) for kept in enumerate(header["tallies"])))
             if evidence.id == header["id"]:
                 return evidence
-        except (zipfile.BadZipFile, KeyError, TypeError, ValueError, EOFError, OSError) as error:
+        except (
+            zipfile.BadZipFile,
+            zlib.error,
+            KeyError,
+            TypeError,
+            ValueError,
+            RuntimeError,
+            EOFError,
+            OSError,
+        ) as error:
             if isinstance(error, TacitError):
                 raise
         raise TacitError(

@@ -45,6 +45,7 @@ def simulate(
     policy: str = "risk",
     *,
     n: int = 10_000,
+    answers: npt.ArrayLike | None = None,
     kappa: float = 0.9,
     method: str = "auto",
     model: Categorical | None = None,
@@ -52,10 +53,15 @@ def simulate(
     seed: object = 0,
     progress: Callable[[int, int], object] = lambda done, total: None,
 ) -> Simulation:
-    """Let n simulated people with answers from theta take part in a study."""
+    """Let n simulated people with answers from theta take part in a study; or those whose `answers` are given."""
     truth = arrays.distribution(theta)
-    total = check.integer(n, "n", 1, 10**9)
     rng = generator(seed, "seed")
+    if answers is None:
+        total = check.integer(n, "n", 1, 10**9)
+        people = rng.choice(len(truth), total, p=truth / truth.sum())
+    else:
+        people = arrays.integers(answers, "answers", 0, len(truth) - 1)
+        total = len(people)
     study = Study(
         [f"category {i}" for i in range(len(truth))],
         epsilon=epsilon,
@@ -68,10 +74,10 @@ def simulate(
     )
     used: list[tuple[Channel[Any], int]] = []
     while len(study.evidence) < total:
-        size = min(study.wanted, total - len(study.evidence))
         channel = study.channel
-        used.append((channel, size))
-        study.add(channel, channel.sample(rng.choice(len(truth), size, p=truth / truth.sum()), rng))
+        asked = people[len(study.evidence) :][: study.wanted]
+        used.append((channel, len(asked)))
+        study.add(channel, channel.sample(asked, rng))
         progress(len(study.evidence), total)
     posterior = study.posterior(seed=int(rng.integers(2**31)))
     return Simulation(truth, posterior.estimate(minimise), posterior, tuple(used))

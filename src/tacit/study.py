@@ -19,6 +19,7 @@ import io
 import json
 import os
 import zipfile
+import zlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -68,8 +69,8 @@ class Study:
         self.question = _question(categories, question, name)
         self.k = len(self.question.labels)
         self.epsilon = float(check.epsilon(epsilon))
-        self.kappa = kappa
         self.policy = policies_by_name(policy, kappa)
+        self.kappa = float(kappa)
         self.model = Categorical(self.k) if model is None else model
         if not isinstance(self.model, Categorical) or self.model.k != self.k:
             raise TacitError(
@@ -78,12 +79,15 @@ class Study:
                 argument="model",
                 hint=f"give a Categorical of {self.k} categories",
             )
-        choose(Evidence(), method)
+        name_of_sampler = choose(Evidence(), method)
+        if self.policy.adaptive or method == "sgld":
+            SAMPLERS[name_of_sampler].init(self.model, Evidence(), np.random.default_rng(0))
         self.method = method
         self.expected = check.integer(expected, "expected", 1, 10**12)
         self.name = name
         self.evidence = Evidence()
-        self._rng = generator(seed, "seed")
+        # A generator of its own kind: its state can be saved, and the caller's goes on by itself.
+        self._rng = np.random.default_rng(generator(seed, "seed").integers(2**63))
         self._state: Any = None
         self._fresh = Evidence()  # reports since the sampler's last step
         self._posterior: tuple[str, Posterior] | None = None
@@ -114,6 +118,13 @@ class Study:
         A report counts once each time it is given; whoever receives reports keeps their ids apart.
         """
         values: dict[str, list[object]] = {}
+        if not isinstance(reports, Iterable):
+            raise TacitError(
+                "report_impossible",
+                f"reports is {check.shown(reports)}",
+                argument="reports",
+                hint="give a list of Reports to rounds of this study",
+            )
         for report in reports:
             if (
                 not isinstance(report, Report)
@@ -145,10 +156,15 @@ class Study:
         self._take(new)
 
     def _take(self, new: Evidence) -> None:
-        self.evidence = self.evidence + new
-        self._fresh = self._fresh + new
-        if len(self.evidence) >= self._full_at:
-            self.advance()
+        before = self.evidence, self._fresh, self._full_at, self._state
+        try:
+            self.evidence = self.evidence + new
+            self._fresh = self._fresh + new
+            if len(self.evidence) >= self._full_at:
+                self.advance()
+        except TacitError:
+            self.evidence, self._fresh, self._full_at, self._state = before
+            raise
 
     def advance(self) -> None:
         """Close the round: let the posterior take in what came, and the policy choose the next channel."""
@@ -176,14 +192,17 @@ class Study:
             thetas = []
             for i in range(steps):
                 new = self._fresh if i == 0 and len(self._fresh) else None
-                self._state, _ = sampler.step(self._state, self.evidence, self._rng, new)
+                adapt = i < steps - KEPT
+                self._state, _ = sampler.step(self._state, self.evidence, self._rng, new, adapt)
                 if i >= steps - KEPT:
                     thetas.append(np.exp(self._state.log_theta))
         self._fresh = Evidence()
         return np.concatenate(thetas)
 
     def posterior(self, draws: int = 1000, seed: object = 0) -> Posterior:
-        """Posterior draws given all reports so far; made once for the same evidence."""
+        """Posterior draws given all reports so far; made once for the same evidence and seed."""
+        if isinstance(seed, np.random.Generator):
+            return posterior.sample(self.model, self.evidence, self.method, draws, seed)
         key = f"{self.evidence.id} {draws} {seed}"
         if self._posterior is None or self._posterior[0] != key:
             made = posterior.sample(self.model, self.evidence, self.method, draws, seed)
@@ -195,7 +214,10 @@ class Study:
         return self.posterior().estimate(minimise)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the study to a zip of JSON and arrays, all or nothing."""
+        """Write the study to a zip of JSON and arrays, all or nothing.
+
+        A loaded study warms its sampler up anew: its next choices are as good, and need not be the same.
+        """
         settings = {
             "format": FORMAT,
             "epsilon": self.epsilon,
@@ -243,7 +265,16 @@ class Study:
                     hint=f"this release reads format {FORMAT}: update tacit",
                 )
             return cls._restored(settings, evidence)
-        except (zipfile.BadZipFile, KeyError, TypeError, ValueError, OSError, EOFError) as error:
+        except (
+            zipfile.BadZipFile,
+            zlib.error,
+            KeyError,
+            TypeError,
+            ValueError,
+            RuntimeError,
+            AttributeError,
+            OSError,
+        ) as error:
             if isinstance(error, TacitError) and error.code == "version_unknown":
                 raise
             raise TacitError(
@@ -279,8 +310,15 @@ def _question(categories: Sequence[str] | None, question: Question | None, name:
             argument="categories",
             hint='give either categories=["red", "green"] or question=Question(...)',
         )
-    if question is not None:
+    if isinstance(question, Question) and not question.numeric:
         return question
+    if question is not None:
+        raise TacitError(
+            "argument_invalid",
+            f"question is {check.shown(question)}",
+            argument="question",
+            hint="give a Question with labels",
+        )
     if isinstance(categories, str) or not isinstance(categories, Sequence):
         raise TacitError(
             "argument_invalid",

@@ -66,6 +66,12 @@ def test_expected_error(channel, n):
     )
 
 
+def test_draws_that_agree_leave_nothing_to_choose():
+    for epsilon in (1.0, 50.0):
+        draws = np.tile([1.0, 0.0, 0.0], (50, 1))
+        assert risk.choose(draws, epsilon, 100).channel == channels.subset(3, epsilon)
+
+
 def test_more_reports_leave_less_error():
     channel, mean, covariance = channels.subset(6, 1.0), DRAWS.mean(axis=0), np.cov(DRAWS.T)
     errors = [risk.expected_error(channel, mean, covariance, n, "mse") for n in (2, 10, 100, 1000)]

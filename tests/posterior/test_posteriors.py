@@ -211,6 +211,33 @@ def test_refusals(call, argument):
     assert refusal.value.argument == argument
 
 
+@pytest.mark.parametrize("alpha", [1e-9, 1e-5, 0.03, 1.0, 40.0, 1e6])
+def test_coordinates_come_back(alpha):
+    from tacit.posterior.coordinates import _inverse
+
+    v = np.linspace(-60, 300, 500)
+    t = _inverse(v, np.full_like(v, alpha))
+    np.testing.assert_allclose(t + (1 / alpha - 1) * np.logaddexp(0, t), v, atol=1e-9)
+
+
+def test_no_chain_is_left_behind_in_a_false_mode():
+    """A sparse population at which one chain in 25 used to stay at "absent" for a category with a share of 0.115."""
+    theta = np.random.default_rng(1).dirichlet([0.1] * 10)
+    channel = channels.subset(10, 1.0)
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        evidence = Evidence().add(channel, channel.sample(rng.choice(10, 5000, p=theta), rng))
+        result = posterior.sample(Categorical(10), evidence, seed=seed)
+        assert (result.draws[:, 6] > 0.01).all()
+
+
+def test_a_high_concentration_wins_over_few_reports():
+    channel = channels.subset(5, 1.0)
+    evidence = Evidence().add(channel, channel.sample(np.zeros(1000, int), 1))
+    result = posterior.sample(Categorical(5, 1e6), evidence, seed=1)
+    assert result.mean == pytest.approx(np.full(5, 0.2), abs=0.005)
+
+
 def test_density_is_nothing_far_out_where_the_gamma_functions_cancel():
     """A trajectory that breaks can land at rho = e^40, where rounding noise once looked like density."""
     from tacit.posterior.coordinates import Coordinates

@@ -73,6 +73,20 @@ def test_diagnostics_tell_good_chains_from_bad_ones():
     assert Posterior(slow, None, "exact", 0).ess() == pytest.approx(np.full(4, 4000), rel=0.35)
 
 
+def test_diagnostics_of_chains_that_never_move():
+    chains = np.zeros((4, 40, 2))
+    chains[:2], chains[2:] = [1, 0], [0, 1]
+    stuck = Posterior(chains, None, "exact", 0)
+    assert np.isposinf(stuck.rhat()).all()
+    assert (stuck.ess() == 2).all()
+    assert np.isnan(Posterior(np.ones((3, 10, 1)), None, "exact", 0).rhat()).all()
+
+
+def test_mode_of_categories_that_are_mostly_absent_is_a_distribution():
+    result = posterior.sample(Categorical(5, 1e-3), Evidence(), draws=500)
+    assert result.estimate("mode").sum() == pytest.approx(1)
+
+
 @pytest.mark.filterwarnings("ignore::FutureWarning")  # arviz announces its next version when it is imported
 def test_arviz():
     channel = channels.srr(3, 1.0)

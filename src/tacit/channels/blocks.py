@@ -95,7 +95,7 @@ class BlockChannel(Channel[Blocks]):
         # As in the exact path: the own category's surplus first, then S, then the rest.
         if s == 0:
             u -= w.e - w.g
-            np.minimum(u / w.g, self.k - 1, out=out, casting="unsafe")
+            np.clip(u / w.g, 0, self.k - 1, out=out, casting="unsafe")
         else:
             inside = self._in_subset[x]
             u -= np.where(inside, w.a - w.b, w.e - w.g)

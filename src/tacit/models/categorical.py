@@ -22,7 +22,7 @@ from tacit.rng import generator
 from tacit_client import check
 
 LEARNED = "learned"
-MAX_CONCENTRATION = 1e6
+MIN_CONCENTRATION, MAX_CONCENTRATION = 1e-5, 1e6
 
 
 class PriorDraws(NamedTuple):
@@ -56,8 +56,8 @@ class Categorical:
         size = check.integer(k, "k", 2, check.MAX_CATEGORIES)
         learned = isinstance(concentration, str) and concentration == LEARNED
         base = np.ones(size) if learned else _concentrations(concentration, size)
-        place = check.bounded(location, "location", lambda v: abs(v) <= 20, "give a number from -20 to 20")
-        width = check.bounded(scale, "scale", lambda v: 0 < v <= 20, "give a number above 0, at most 20")
+        place = check.bounded(location, "location", lambda v: abs(v) <= 10, "give a number from -10 to 10")
+        width = check.bounded(scale, "scale", lambda v: 0.01 <= v <= 5, "give a number from 0.01 to 5")
         for name, value in (
             ("k", size),
             ("base", tuple(float(b) for b in base)),
@@ -70,6 +70,7 @@ class Categorical:
     def sample_prior(self, draws: int, rng: object) -> PriorDraws:
         """Independent draws of (theta, rho) from the prior."""
         random = generator(rng)
+        draws = check.integer(draws, "draws", 1, 10**7)
         log_rho = np.zeros(draws)
         if self.learned:
             log_rho = random.normal(self.location, self.scale, draws)
@@ -82,7 +83,7 @@ class Categorical:
 
 
 def _concentrations(value: object, k: int) -> Floats:
-    hint = f'give a number above 0, {k} such numbers, or "{LEARNED}"'
+    hint = f'give a number from 1e-5 to 1e6, {k} such numbers, or "{LEARNED}"'
     try:
         array = np.asarray(value)
     except (ValueError, TypeError):
@@ -90,7 +91,11 @@ def _concentrations(value: object, k: int) -> Floats:
     if array.dtype.kind not in "iuf" or array.shape not in ((), (k,)):
         raise arrays.refuse(value, "concentration", hint)
     floats = np.broadcast_to(array.astype(np.float64), (k,))
-    if not np.isfinite(floats).all() or (floats <= 0).any() or (floats > MAX_CONCENTRATION).any():
+    if (
+        not np.isfinite(floats).all()
+        or (floats < MIN_CONCENTRATION).any()
+        or (floats > MAX_CONCENTRATION).any()
+    ):
         raise TacitError(
             "argument_invalid",
             f"concentration is {check.shown(value)}",

@@ -41,6 +41,8 @@ def choose(draws: Floats, epsilon: float, n: int, aim: str = "tv") -> Choice:
     static = channels.subset(k, epsilon)
     base = expected_error(static, mean, covariance, n, aim)
     best = Choice(static, 1.0)
+    if not 0 < base < np.inf:  # the draws agree: there is nothing left to choose for
+        return best
     for size in _ladder(k):
         keep = order[:size]
         whole = channels.coarse(k, keep, epsilon)
@@ -70,7 +72,10 @@ def expected_error(channel: SubsetChannel, mean: Floats, covariance: Floats, n: 
     share = m.q + m.gain * t
     noise = m.both + m.extra * (t[:, None] + t) - np.outer(share, share)
     noise[np.diag_indices(kept)] = share * (1 - share)
-    gained = np.linalg.solve((1 - 1 / n) * aca + noise / n, ca.T)
+    try:
+        gained = np.linalg.solve((1 - 1 / n) * aca + noise / n, ca.T)
+    except np.linalg.LinAlgError:  # a cell that is surely held or surely not: leave such a channel alone
+        return float("inf")
     left = np.maximum(np.diag(covariance) - np.einsum("ij,ji->i", ca, gained), 0)
     return float(np.sqrt(left).sum() if aim == "tv" else left.sum())
 

@@ -52,13 +52,14 @@ def sample(
     progress: Callable[[int, int], object] = lambda done, total: None,
 ) -> Posterior:
     """Draws of the posterior. Without evidence they are draws of the prior."""
-    if not isinstance(model, Categorical) or not isinstance(evidence, Evidence):
-        raise TacitError(
-            "argument_invalid",
-            f"model is {check.shown(model)}, evidence is {check.shown(type(evidence).__name__)}",
-            argument="model",
-            hint="give a Categorical and an Evidence",
-        )
+    for given, kind, argument in ((model, Categorical, "model"), (evidence, Evidence, "evidence")):
+        if not isinstance(given, kind):
+            raise TacitError(
+                "argument_invalid",
+                f"{argument} is {check.shown(given)}",
+                argument=argument,
+                hint=f"give a tacit.{kind.__name__}",
+            )
     if evidence.k not in (None, model.k):
         raise TacitError(
             "channel_mismatch",
@@ -73,19 +74,20 @@ def sample(
     state = sampler.init(model, evidence, rng, moments=name == "moments")
     chains = len(state.log_theta)
     length = -(-count // chains)
-    total = sampler.WARMUP + length
+    total = sampler.WARMUP + length * sampler.THIN
     thetas = np.empty((chains, length, model.k))
     rhos = np.empty((chains, length))
     divergences = 0
     # The products are small: a second thread costs more in waiting than it saves.
     with threadpool_limits(limits=1, user_api="blas"):
         for i in range(total):
-            recording = i - sampler.WARMUP
-            state, info = sampler.step(state, evidence, rng, adapt=recording < 0)
-            if recording >= 0:
-                thetas[:, recording] = np.exp(state.log_theta)
-                rhos[:, recording] = state.log_rho
+            place, rest = divmod(i - sampler.WARMUP, sampler.THIN)
+            state, info = sampler.step(state, evidence, rng, adapt=place < 0)
+            if place >= 0:
                 divergences += getattr(info, "divergences", 0)
+            if place >= 0 and rest == sampler.THIN - 1:
+                thetas[:, place] = np.exp(state.log_theta)
+                rhos[:, place] = state.log_rho
             progress(i + 1, total)
     return Posterior(thetas, rhos if model.learned else None, name, divergences)
 
@@ -115,7 +117,7 @@ def choose(evidence: Evidence, method: str) -> str:
     """The sampler that `method` stands for; refused when the evidence lacks what it needs."""
     if method == "auto":
         return "exact" if _fits(evidence) else "moments"
-    if method not in SAMPLERS:
+    if not isinstance(method, str) or method not in SAMPLERS:
         raise TacitError(
             "argument_invalid",
             f"method is {check.shown(method)}",

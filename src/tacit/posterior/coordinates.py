@@ -125,24 +125,31 @@ class Coordinates:
         jacobian[:, :k] = by_z * p.slope[0]
         if self.model.learned:
             jacobian[:, -1] = by_z @ (p.below[0] / p.alpha[0])
-        out = jacobian.T @ self.likelihood.information(theta) @ jacobian
-        return out + np.eye(self.dimension)
+        out: Floats = jacobian.T @ self.likelihood.information(theta) @ jacobian
+        out[:k, :k] += p.alpha.sum() * p.slope[0][:, None] * by_z * p.slope[0]
+        out += np.eye(self.dimension)
+        if self.model.learned:
+            out[-1, -1] += 1 / self.model.scale**2
+        return out
 
 
 def _inverse(v: Floats, alpha: Floats) -> Floats:
     """The t with t + (1/alpha - 1) softplus(t) = v, by Newton steps.
 
-    The left side is convex in t for alpha < 1 and concave for alpha > 1; it lies between t and t / alpha, up to a
-    constant. From a start on the right side of the root, Newton's method converges without overshooting.
+    The left side is convex in t for alpha < 1 and concave for alpha > 1. From a start on the right side of the root,
+    Newton's method converges without overshooting. For small alpha, t + e^t / alpha = v puts the root near
+    ln(alpha (v - t)), where a start at v would come down by one unit a step only.
     """
     from scipy.special import expit
 
     stretch = 1 / alpha - 1
-    t = np.where((alpha > 1) & (v > 0), v * alpha, v)
+    steep = np.maximum(stretch, 1.0)
+    near = np.log((np.maximum(v, 0) + np.log(steep) + 1) / steep) + 0.7
+    t = np.where(alpha > 1, np.where(v > 0, v * alpha, v), np.where(stretch > 3, np.minimum(v, near), v))
     for _ in range(NEWTON_STEPS):
         excess = t + stretch * np.logaddexp(0.0, t) - v
         t = t - excess / (1 + stretch * expit(t))
     return t
 
 
-NEWTON_STEPS = 15
+NEWTON_STEPS = 20

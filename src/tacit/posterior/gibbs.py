@@ -21,6 +21,7 @@ from tacit.models import Categorical
 
 CHAINS = 4
 WARMUP = 500
+THIN = 1
 RHO_STEPS = 5
 RHO_WIDTH = 0.7
 

@@ -25,6 +25,7 @@ from tacit.models import Categorical
 
 CHAINS = 1
 WARMUP = 50  # steps of UPDATES updates each: the papers drop the first 1,000 of 2,000
+THIN = 1
 UPDATES = 20  # M of the papers, for every step
 BATCH = 50  # m of the papers
 STEP = 0.5

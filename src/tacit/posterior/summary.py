@@ -49,6 +49,8 @@ class Posterior:
         if minimise == "tv":
             return _common_quantile(np.sort(self.draws, axis=0))
         modes = np.array([_half_sample_mode(column) for column in np.sort(self.draws, axis=0).T])
+        if modes.sum() == 0:  # every category is most often absent: the mode of none tells nothing
+            return self.mean
         modes /= modes.sum()
         return modes
 
@@ -93,7 +95,9 @@ class Posterior:
         split = np.concatenate([self.chains[:, :half], self.chains[:, -half:]])
         within = split.var(axis=1, ddof=1).mean(axis=0)
         between = split.mean(axis=1).var(axis=0, ddof=1)
-        ratio = np.divide(between, within, out=np.zeros_like(within), where=within > 0)
+        # Chains that never move have no spread within: then either nothing is known (nan), or they disagree.
+        stuck = np.where(between > 0, np.inf, np.nan)
+        ratio = np.divide(between, within, out=stuck, where=within > 0)
         out: Floats = np.sqrt((half - 1) / half + ratio)
         return out
 
@@ -121,7 +125,7 @@ class Posterior:
 
 
 def _one_of(value: object, argument: str, names: tuple[str, ...]) -> None:
-    if value not in names:
+    if not isinstance(value, str) or value not in names:
         raise TacitError(
             "argument_invalid",
             f"{argument} is {check.shown(value)}",
@@ -161,7 +165,9 @@ def _effective_size(chains: Floats) -> float:
     """Of (chains, T) draws: chains T / (1 + 2 sum of autocorrelations), the sum cut at the first negative pair."""
     count, length = chains.shape
     within = chains.var(axis=1, ddof=1).mean() if length > 1 else 0.0
-    if length < 4 or within == 0:
+    if within == 0:
+        return float(len(np.unique(chains)))
+    if length < 4:
         return float(count * length)
     between = chains.mean(axis=1).var(ddof=1) if count > 1 else 0.0
     total = within * (length - 1) / length + between
