@@ -39,7 +39,7 @@ LINES = Path(__file__).parent / "results" / "accuracy.jsonl"
 SUMMARY = Path(__file__).parent / "results" / "accuracy.json"
 CELLS = list(product((10, 20), (0.5, 1.0, 5.0), (0.01, 0.1, 1.0)))
 PEERS = {"GRR": {}, "SS": {}, "UE": {"SUE": False, "OUE": True}, "LH": {"BLH": False, "OLH": True}}
-IBU_STEPS = 1000
+IBU_STEPS = 10_000  # the default of the library; it stops before when nothing changes any more
 
 Cell = tuple[int, float, float]
 Estimates = dict[str, np.ndarray]
