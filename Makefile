@@ -50,6 +50,7 @@ docs: $(VENV)/dev  ## the documentation, warnings as errors
 
 bench: $(VENV)/bench  ## speed beside other libraries, about ten minutes
 	$(BIN)/python benchmarks/channels.py
+	$(BIN)/python benchmarks/posterior.py
 
 accuracy: $(VENV)/bench  ## accuracy beside other libraries; goes on where it stood, about half an hour in all
 	$(BIN)/python benchmarks/accuracy.py --runs 30
