@@ -233,6 +233,21 @@ def show(records: list[dict[str, Any]]) -> None:
             console.print(f"{name}: geometric mean {mean:.3f} ({mean * spread:.3f}); by cell {text}")
 
 
+PARTS = (
+    ("static, learned, tv", "static, learned, mean"),
+    ("static, learned, mean", "static, flat, mean"),
+    ("static, learned, tv", "static, oracle, tv"),
+    ("static, learned, tv", "srr, learned, tv"),
+)
+
+
+def show_parts(records: list[dict[str, Any]]) -> None:
+    """What comes from the estimate, the prior and the channel: geometric means over the cells."""
+    for name, other in PARTS:
+        mean = math.exp(np.mean([math.log(r["tv"][name] / r["tv"][other]) for r in records]))
+        print(f"{name} / {other}: {mean:.3f}")
+
+
 def main() -> None:
     """Make the missing runs and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -248,6 +263,7 @@ def main() -> None:
     records = summarise(finished())
     SUMMARY.write_text(json.dumps(records, indent=1) + "\n")
     show(records)
+    show_parts(records)
 
 
 if __name__ == "__main__":

@@ -106,6 +106,17 @@ def test_many_distinct_reports_leave_their_sums(monkeypatch):
     assert np.isfinite(both.log_likelihood(THETAS)).all()
 
 
+def test_too_many_distinct_reports_without_moments_are_refused_and_not_forgotten(monkeypatch):
+    """A channel whose tally has no Gaussian form: the likelihood was once that of no report at all."""
+    monkeypatch.setattr(evidence, "MAX_DISTINCT", 3)
+    many = Evidence().add(CHANNELS[0], [0, 1, 2, 3, 4])
+    assert not many.exact
+    assert np.isfinite(many.moments().theta).all()
+    with pytest.raises(TacitError) as refusal:
+        many.log_likelihood(THETAS)
+    assert (refusal.value.code, refusal.value.argument) == ("too_many_reports", "evidence")
+
+
 def test_bytes_and_identity():
     _, ev = gathered()
     again = Evidence.from_bytes(ev.to_bytes())

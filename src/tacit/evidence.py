@@ -218,6 +218,13 @@ class Evidence:
             elif inclusion is not None:
                 theta = self.moments().projected()
                 parts.append(MomentLikelihood.of(inclusion, tally.sums / tally.n, tally.n, theta))
+            else:
+                raise TacitError(
+                    "too_many_reports",
+                    f"{tally.channel!r} made more than {MAX_DISTINCT} distinct reports",
+                    argument="evidence",
+                    hint="use moments() for the estimate, or a subset or hashed channel for so many categories",
+                )
         if rows:
             distinct, where = np.unique(np.concatenate(rows), axis=0, return_inverse=True)
             merged = np.bincount(where.ravel(), np.concatenate(counts)).astype(np.float64)

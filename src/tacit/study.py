@@ -34,7 +34,7 @@ from tacit.errors import TacitError
 from tacit.evidence import Evidence
 from tacit.models import Categorical
 from tacit.policies import policy as policies_by_name
-from tacit.posterior import SAMPLERS, Posterior, choose
+from tacit.posterior import SAMPLERS, Posterior, choose, require_size
 from tacit.rng import generator
 from tacit_client import Question, Report, Round, check
 
@@ -79,6 +79,7 @@ class Study:
                 argument="model",
                 hint=f"give a Categorical of {self.k} categories",
             )
+        require_size(self.model)
         name_of_sampler = choose(Evidence(), method)
         if self.policy.adaptive or method == "sgld":
             SAMPLERS[name_of_sampler].init(self.model, Evidence(), np.random.default_rng(0))

@@ -1,6 +1,7 @@
 """Every sampler against quadrature: the posterior of two and three categories can be integrated on a grid."""
 
 import inspect
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -238,6 +239,19 @@ def test_a_high_concentration_wins_over_few_reports():
     evidence = Evidence().add(channel, channel.sample(np.zeros(1000, int), 1))
     result = posterior.sample(Categorical(5, 1e6), evidence, seed=1)
     assert result.mean == pytest.approx(np.full(5, 0.2), abs=0.005)
+
+
+def test_auto_counts_before_it_builds():
+    """10,000 hashed reports over 100,000 categories: their rows would take 8 GB."""
+    channel = channels.hashed(100_000, 2.0)
+    evidence = Evidence().add(channel, channel.sample(np.arange(10_000), 1))
+    tracemalloc.start()
+    assert posterior.choose(evidence, "auto") == "moments"
+    assert tracemalloc.get_traced_memory()[1] < 10e6
+    tracemalloc.stop()
+    with pytest.raises(TacitError) as refusal:
+        posterior.sample(Categorical(100_000), evidence)
+    assert refusal.value.argument == "model"
 
 
 def test_density_is_nothing_far_out_where_the_gamma_functions_cancel():

@@ -31,7 +31,6 @@ from threadpoolctl import threadpool_limits
 from tacit.arrays import Floats
 from tacit.errors import TacitError
 from tacit.evidence import Evidence
-from tacit.likelihood import TableLikelihood
 from tacit.models import Categorical
 from tacit.posterior import exact, gibbs, sgld
 from tacit.posterior.checks import predictive_check
@@ -40,6 +39,7 @@ from tacit.rng import generator
 from tacit_client import check
 
 SAMPLERS: dict[str, ModuleType] = {"exact": exact, "moments": exact, "gibbs": gibbs, "sgld": sgld}
+MAX_CATEGORIES = 2000
 EXACT_ENTRIES = 2 * 10**7  # rows x K above which "auto" goes by moments
 
 
@@ -60,6 +60,7 @@ def sample(
                 argument=argument,
                 hint=f"give a tacit.{kind.__name__}",
             )
+    require_size(model)
     if evidence.k not in (None, model.k):
         raise TacitError(
             "channel_mismatch",
@@ -135,15 +136,20 @@ def choose(evidence: Evidence, method: str) -> str:
 
 
 def _fits(evidence: Evidence) -> bool:
-    if not evidence.exact:
-        return False
-    if not len(evidence):
-        return True
+    # Counted before any row is built: for many categories the rows themselves would fill the memory.
     rows = sum(len(tally.reports) for tally in evidence.tallies if tally.reports is not None)
-    if rows * (evidence.k or 0) <= EXACT_ENTRIES:
-        return True
-    table = evidence.likelihood()
-    return isinstance(table, TableLikelihood) and table.rows.size <= EXACT_ENTRIES
+    return evidence.exact and rows * (evidence.k or 0) <= EXACT_ENTRIES
+
+
+def require_size(model: Categorical) -> None:
+    """Refuse a model whose metric, a K x K matrix, is out of proportion."""
+    if model.k > MAX_CATEGORIES:
+        raise TacitError(
+            "argument_invalid",
+            f"the model has {model.k} categories",
+            argument="model",
+            hint=f"posteriors are for up to {MAX_CATEGORIES}; Evidence.moments() estimates any number",
+        )
 
 
 __all__ = ["Posterior", "predictive_check", "sample", "sensitivity"]
