@@ -23,7 +23,7 @@ def filled(policy="honest", n=700, **options):
 
 
 def test_rounds_chain_and_channels_keep_epsilon():
-    study = filled("semi:0.9", 1500)
+    study = filled("semi:0.7", 3000)
     assert len(study.rounds) > 2
     for number, (old, new) in enumerate(zip(study.rounds, study.rounds[1:], strict=False)):
         assert new.previous == old.id

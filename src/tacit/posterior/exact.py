@@ -23,12 +23,13 @@ from tacit.models import Categorical
 from tacit.posterior.coordinates import Coordinates
 
 CHAINS = 25
-WARMUP = 130  # transitions from a cold start, the last metric is taken in
+WARMUP = 90  # transitions from a cold start, the last metric is taken at 64
 THIN = 2  # transitions for each draw that is kept
-TARGET = 0.8  # mean acceptance
-QUARTER_TURN = 1.6  # length of a trajectory in units of the metric, jittered
-MAX_LEAPS = 12
-METRIC_AT = (3, 8, 16, 32, 64, 128)  # transitions since new evidence
+TARGET = 0.9  # mean acceptance
+LENGTH = 2.5  # of a trajectory in units of the metric, jittered: a quarter turn is 1.6, and tails are longer
+MAX_LEAPS = 16
+REACH = 8.0  # standard errors from zero within which a category may be absent
+METRIC_AT = (3, 8, 16, 32, 64)  # transitions since new evidence
 DIVERGENT = 1000.0  # loss of log density at which a trajectory counts as broken
 
 
@@ -41,6 +42,7 @@ class State:
     log_theta: Floats
     log_rho: Floats
     floor: Floats
+    doubt: Floats  # weights of the categories in a jump: large where "absent" and "present" are both likely
     step_size: float
     factor: Floats  # its square is the covariance that the metric assumes
     adapted: int
@@ -64,7 +66,9 @@ def init(
     """A team scattered around the moment estimate, as wide as the evidence leaves it; without any, the prior."""
     prior = model.sample_prior(chains, rng)
     eye = np.eye(model.k + model.learned)
-    state = State(model, moments, prior.log_theta, prior.log_rho, np.zeros(model.k), 0.3, eye, 0)
+    state = State(
+        model, moments, prior.log_theta, prior.log_rho, np.zeros(model.k), np.ones(model.k), 0.3, eye, 0
+    )
     if not len(evidence):
         return state
     likelihood = evidence.likelihood(moments)
@@ -108,7 +112,7 @@ def step(
     # lse(z) is drawn afresh: theta does not depend on it.
     x = space.positions(state.log_theta, state.log_rho, rng.normal(size=(len(state.log_theta), 1)))
     step_size = state.step_size * rng.uniform(0.8, 1.2)
-    leaps = int(min(MAX_LEAPS, np.ceil(QUARTER_TURN * rng.uniform(0.5, 1.5) / step_size)))
+    leaps = int(min(MAX_LEAPS, np.ceil(LENGTH * rng.uniform(0.5, 1.5) / step_size)))
     momentum = rng.normal(size=x.shape)
     before = space.log_density(x) - (momentum**2).sum(axis=1) / 2
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
@@ -119,7 +123,8 @@ def step(
     info = Info(float(np.exp(np.minimum(gain, 0)).mean()), int((gain < -DIVERGENT).sum()), leaps)
     log_rho = x[:, -1] if state.model.learned else state.log_rho
     state = replace(state, log_theta=space.point(x).log_theta, log_rho=log_rho)
-    return (_adapted(state, space, x, info.acceptance) if adapt else state), info
+    state = _adapted(state, space, x, info.acceptance) if adapt else state
+    return _jumped(state, likelihood, rng), info
 
 
 def _leapfrog(
@@ -131,6 +136,50 @@ def _leapfrog(
         last = 0.5 if i == leaps - 1 else 1.0
         momentum = momentum + last * step_size * space.gradient(x) @ factor
     return x, momentum
+
+
+def _jumped(state: State, likelihood: Likelihood, rng: np.random.Generator) -> State:
+    """One Metropolis jump of one small share t in every chain, the others keeping their proportions.
+
+    "Absent" and "a few standard errors from zero" can be two modes, and no trajectory crosses what lies between.
+    Given the proportions of the others, t has the prior Beta(alpha_k, sum alpha - alpha_k). The proposal on (0, c),
+    c = REACH standard errors, does not depend on t: half the prior's tail t^(alpha_k - 1), half uniform. The category
+    is drawn by its weight among those below their c, so the sums of these weights, before and after, enter the ratio.
+    """
+    log_theta, rows = state.log_theta, np.arange(len(state.log_theta))
+    edge = _edge(state.floor)
+    near = log_theta < edge
+    k = np.argmax(np.where(near, rng.random(near.shape) ** (1 / state.doubt), -1.0), axis=1)
+    alpha = np.exp(state.log_rho)[:, None] * np.array(state.model.base)
+    own, others = alpha[rows, k], alpha.sum(axis=1) - alpha[rows, k]
+    u = np.log(rng.random(len(rows)))
+    t = np.where(rng.random(len(rows)) < 0.5, u / own, u) + edge[k]
+    before = log_theta[rows, k]
+    moved = log_theta + (np.log1p(-np.exp(t)) - np.log1p(-np.exp(before)))[:, None]
+    moved[rows, k] = t
+
+    def gain(log_t: Floats, value: Floats, weight: Floats) -> Floats:
+        proposal = np.logaddexp(np.log(own) + (own - 1) * (log_t - edge[k]), 0.0)
+        prior = (own - 1) * log_t + (others - 1) * np.log1p(-np.exp(log_t))
+        out: Floats = value + prior - proposal - np.log(weight)
+        return out
+
+    values = likelihood.value(np.exp(np.concatenate([log_theta, moved])))
+    weights = near @ state.doubt, (moved < edge) @ state.doubt
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = gain(t, values[len(rows) :], weights[1]) - gain(before, values[: len(rows)], weights[0])
+    accepted = (weights[0] > 0) & (np.log(rng.random(len(rows))) < ratio)
+    return replace(state, log_theta=np.where(accepted[:, None], moved, log_theta))
+
+
+def _edge(floor: Floats) -> Floats:
+    out: Floats = np.minimum(np.log(REACH) + floor, np.log(0.5))
+    return out
+
+
+def _doubt(log_theta: Floats, floor: Floats) -> Floats:
+    out: Floats = 0.02 + np.exp(np.minimum(log_theta - _edge(floor), 0)).mean(axis=0)
+    return out
 
 
 def _resampled(state: State, new: Evidence, rng: np.random.Generator) -> State:
@@ -155,7 +204,8 @@ def _met(state: State, likelihood: Likelihood) -> State:
     floor = _visible(state.model, likelihood, np.exp(state.log_theta).mean(axis=0))
     space = Coordinates(state.model, likelihood, floor)
     factor = _metric(space, space.positions(state.log_theta, state.log_rho))
-    return replace(state, floor=floor, factor=factor, adapted=0)
+    doubt = _doubt(state.log_theta, floor)
+    return replace(state, floor=floor, factor=factor, doubt=doubt, adapted=0)
 
 
 def _visible(model: Categorical, likelihood: Likelihood, theta: Floats) -> Floats:
@@ -190,7 +240,8 @@ def _adapted(state: State, space: Coordinates, x: Floats, acceptance: float) -> 
     if count in METRIC_AT:
         x = _gathered(x, space)
         log_rho = x[:, -1] if state.model.learned else state.log_rho
-        state = replace(state, log_theta=space.point(x).log_theta, log_rho=log_rho)
+        log_theta = space.point(x).log_theta
+        state = replace(state, log_theta=log_theta, log_rho=log_rho, doubt=_doubt(log_theta, state.floor))
     pull = (acceptance - TARGET) * 2 / count**0.6
     step_size = float(np.clip(state.step_size * np.exp(pull), 0.01, 1.5))
     factor = _metric(space, x) if count in METRIC_AT else state.factor
