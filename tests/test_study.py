@@ -33,6 +33,28 @@ def test_rounds_chain_and_channels_keep_epsilon():
     assert study.channel.table == study.round.channel
 
 
+def test_one_by_one_the_policy_looks_at_every_report():
+    study = filled("honest", 40, schedule="each")
+    assert study.wanted == 1
+    numbers = {rnd.number for rnd in study.rounds}
+    assert len(numbers) == len(study.rounds) > 5  # Thompson draws differ early on
+    assert filled("honest", 40).round.number == 0  # the first geometric round is not over
+
+
+def test_a_saved_study_keeps_its_schedule(tmp_path):
+    study = filled("honest", 20, schedule="each")
+    study.save(tmp_path / "each.zip")
+    again = Study.load(tmp_path / "each.zip")
+    assert (again.schedule, again.wanted) == ("each", 1)
+
+
+@pytest.mark.parametrize("schedule", ["daily", None, 1, ""])
+def test_unknown_schedules(schedule):
+    with pytest.raises(TacitError) as refusal:
+        Study(LABELS, epsilon=1.0, schedule=schedule)
+    assert refusal.value.argument == "schedule"
+
+
 def test_a_static_policy_has_one_round_and_never_samples():
     study = filled("static-subset")
     assert len(study.rounds) == 1

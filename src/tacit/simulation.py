@@ -50,6 +50,7 @@ def simulate(
     method: str = "auto",
     model: Categorical | None = None,
     minimise: str = "tv",
+    schedule: str = "geometric",
     seed: object = 0,
     progress: Callable[[int, int], object] = lambda done, total: None,
 ) -> Simulation:
@@ -70,6 +71,7 @@ def simulate(
         model=model,
         method=method,
         expected=total,
+        schedule=schedule,
         seed=rng,
     )
     used: list[tuple[Channel[Any], int]] = []

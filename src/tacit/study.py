@@ -1,8 +1,8 @@
 """A study: the loop of channel, reports, evidence, posterior and policy.
 
-Reports come in rounds that grow geometrically. When a round is full, the posterior takes a few steps and the policy
-chooses the channel of the next round. A report names its round, so it counts whenever it comes. The first channel,
-before anything is known, is the static one.
+Reports come in rounds that grow geometrically, or one by one (`schedule="each"`, as in the papers). When a round is
+full, the posterior takes a few steps and the policy chooses the channel of the next round. A report names its round,
+so it counts whenever it comes. The first channel, before anything is known, is the static one.
 
 >>> study = Study(["red", "green", "blue"], epsilon=2.0, expected=2000, seed=1)
 >>> answers = np.random.default_rng(0).choice(3, 2000, p=[0.6, 0.3, 0.1])
@@ -43,6 +43,8 @@ FIRST = 100  # reports in the first round
 GROWTH = 1.5  # of the total, from one round to the next
 STEPS = 15  # of the sampler, after each round
 KEPT = 10  # of these steps whose draws the policy sees
+SCHEDULES = ("geometric", "each")
+SETTINGS = ("epsilon", "kappa", "method", "expected", "schedule", "name")  # as given, and saved as such
 
 
 class Study:
@@ -63,6 +65,7 @@ class Study:
         model: Categorical | None = None,
         method: str = "auto",
         expected: int = 10_000,
+        schedule: str = "geometric",
         seed: object = 0,
         name: str = "study",
     ) -> None:
@@ -85,6 +88,7 @@ class Study:
             SAMPLERS[name_of_sampler].init(self.model, Evidence(), np.random.default_rng(0))
         self.method = method
         self.expected = check.integer(expected, "expected", 1, 10**12)
+        self.schedule = _schedule(schedule)
         self.name = name
         self.evidence = Evidence()
         # A generator of its own kind: its state can be saved, and the caller's goes on by itself.
@@ -96,7 +100,7 @@ class Study:
         first = policies_by_name(static).choose(np.full((1, self.k), 1 / self.k), self.epsilon, 1, self._rng)
         self.rounds = [Round(name, self.question, 0, first.table, None)]
         self._channels = {self.rounds[0].id: first}
-        self._full_at = FIRST
+        self._full_at = FIRST if schedule == "geometric" else 1
 
     @property
     def round(self) -> Round:
@@ -169,6 +173,8 @@ class Study:
 
     def advance(self) -> None:
         """Close the round: let the posterior take in what came, and the policy choose the next channel."""
+        if self.schedule == "each":
+            self._full_at = len(self.evidence) + 1
         while self._full_at <= len(self.evidence):
             self._full_at = int(np.ceil(self._full_at * GROWTH))
         if not self.policy.adaptive or not len(self.evidence):
@@ -221,15 +227,11 @@ class Study:
         """
         settings = {
             "format": FORMAT,
-            "epsilon": self.epsilon,
+            **{name: getattr(self, name) for name in SETTINGS},
             "policy": self.policy.name,
-            "kappa": self.kappa,
             "concentration": "learned" if self.model.learned else list(self.model.base),
             "location": self.model.location,
             "scale": self.model.scale,
-            "method": self.method,
-            "expected": self.expected,
-            "name": self.name,
             "full_at": self._full_at,
             "rounds": [rnd.to_json() for rnd in self.rounds],
             "random": self._rng.bit_generator.state,
@@ -293,7 +295,8 @@ class Study:
         study = cls(
             question=question,
             model=Categorical(len(question.labels), *shape),
-            **{name: settings[name] for name in ("epsilon", "policy", "kappa", "method", "expected", "name")},
+            policy=settings["policy"],
+            **{name: settings[name] for name in SETTINGS},
         )
         study.evidence = evidence
         study.rounds = rounds
@@ -301,6 +304,17 @@ class Study:
         study._full_at = settings["full_at"]
         study._rng.bit_generator.state = settings["random"]
         return study
+
+
+def _schedule(value: object) -> str:
+    if not isinstance(value, str) or value not in SCHEDULES:
+        raise TacitError(
+            "argument_invalid",
+            f"schedule is {check.shown(value)}",
+            argument="schedule",
+            hint=f"give one of {', '.join(SCHEDULES)}",
+        )
+    return value
 
 
 def _question(categories: Sequence[str] | None, question: Question | None, name: str) -> Question:

@@ -150,6 +150,7 @@ def test_one_contract(name):
 @pytest.mark.parametrize("method", ["exact", "gibbs"])
 def test_without_evidence_the_draws_are_the_prior(method):
     result = posterior.sample(Categorical(4, 0.5), Evidence(), method, draws=4000, seed=3)
+    assert result.method == "prior"
     assert result.mean == pytest.approx(np.full(4, 0.25), abs=0.03)
     assert result.draws.var(axis=0) == pytest.approx(np.full(4, 0.25 * 0.75 / 3), rel=0.15)
 

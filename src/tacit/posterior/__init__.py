@@ -51,7 +51,7 @@ def sample(
     seed: object = 0,
     progress: Callable[[int, int], object] = lambda done, total: None,
 ) -> Posterior:
-    """Draws of the posterior. Without evidence they are draws of the prior."""
+    """Draws of the posterior. Without evidence they are draws of the prior, and `method` says "prior"."""
     for given, kind, argument in ((model, Categorical, "model"), (evidence, Evidence, "evidence")):
         if not isinstance(given, kind):
             raise TacitError(
@@ -90,7 +90,8 @@ def sample(
                 thetas[:, place] = np.exp(state.log_theta)
                 rhos[:, place] = state.log_rho
             progress(i + 1, total)
-    return Posterior(thetas, rhos if model.learned else None, name, divergences)
+    said = name if len(evidence) else "prior"
+    return Posterior(thetas, rhos if model.learned else None, said, divergences)
 
 
 PRIORS: dict[str, float | str] = {"learned": "learned", "flat": 1.0, "sparse": 0.1}
