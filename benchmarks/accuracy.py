@@ -35,6 +35,7 @@ import rivals
 from rich.progress import track
 
 from tacit import Categorical, Evidence, channels, posterior, simulate
+from tacit.channels import Channel
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
@@ -42,6 +43,7 @@ from experiments.adobest.grid import CELLS, RUNS, Cell, population  # noqa: E402
 
 LINES = ROOT / "benchmarks" / "results" / "accuracy.jsonl"
 BOUNDS = LINES.with_name("bounds.jsonl")
+EXPLAINED = 20  # runs of every cell with other priors and standard randomised response
 BOUNDED = {10: 10, 20: 1}  # runs of every cell with bounds, by K: they take longer than the studies
 Job = tuple[Cell, int]
 Estimates = dict[str, np.ndarray]
@@ -49,22 +51,32 @@ Line = dict[str, Any]
 
 
 def ours(cell: Cell, theta: np.ndarray, answers: np.ndarray, seed: int) -> Estimates:
-    """Static and adaptive studies; the static reports are judged with several priors and estimates."""
-    k, epsilon, rho = cell
-    out = {}
-    for name, channel in (("srr", channels.srr(k, epsilon)), ("static", channels.subset(k, epsilon))):
-        evidence = Evidence().add(channel, channel.sample(answers, seed))
-        learned = posterior.sample(Categorical(k), evidence, seed=seed)
-        out[f"{name}, learned, tv"] = learned.estimate("tv")
-        if name == "static":
-            out["static, learned, mean"] = learned.mean
-            flat = posterior.sample(Categorical(k, 1.0), evidence, seed=seed)
-            out["static, flat, mean"], out["static, flat, tv"] = flat.mean, flat.estimate("tv")
-            oracle = posterior.sample(Categorical(k, rho), evidence, seed=seed)
-            out["static, oracle, mean"], out["static, oracle, tv"] = oracle.mean, oracle.estimate("tv")
+    """The static study and the adaptive one, with the default prior and estimate; and the static one's mean."""
+    k, epsilon, _ = cell
+    static = posterior.sample(Categorical(k), reports(channels.subset(k, epsilon), answers, seed), seed=seed)
     adaptive = simulate(theta, epsilon, "risk", answers=answers, seed=seed)
-    out["risk, learned, tv"] = adaptive.estimate
+    return {
+        "static, learned, tv": static.estimate("tv"),
+        "static, learned, mean": static.mean,
+        "risk, learned, tv": adaptive.estimate,
+    }
+
+
+def explained(cell: Cell, answers: np.ndarray, seed: int) -> Estimates:
+    """Another channel, and other priors on the same reports: they say where the error comes from."""
+    k, epsilon, rho = cell
+    other = posterior.sample(Categorical(k), reports(channels.srr(k, epsilon), answers, seed), seed=seed)
+    out = {"srr, learned, tv": other.estimate("tv")}
+    evidence = reports(channels.subset(k, epsilon), answers, seed)
+    for name, concentration in (("flat", 1.0), ("oracle", rho)):
+        found = posterior.sample(Categorical(k, concentration), evidence, seed=seed)
+        out |= {f"static, {name}, mean": found.mean, f"static, {name}, tv": found.estimate("tv")}
     return out
+
+
+def reports(channel: Channel[Any], answers: np.ndarray, seed: int) -> Evidence:
+    """Everybody's report through one channel."""
+    return Evidence().add(channel, channel.sample(answers, seed))
 
 
 def one_run(cell: Cell, run: int) -> Line:
@@ -72,6 +84,8 @@ def one_run(cell: Cell, run: int) -> Line:
     k, epsilon, _ = cell
     theta, answers, seed = population(cell, run)
     found = ours(cell, theta, answers, seed)
+    if run < EXPLAINED:
+        found |= explained(cell, answers, seed)
     peers = rivals.estimates(answers, k, epsilon, seed)
     line: Line = {"cell": list(cell), "run": run, "code": code()}
     line["tv"] = {name: _short(np.abs(guess - theta).sum() / 2) for name, guess in found.items()}

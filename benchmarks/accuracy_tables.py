@@ -2,9 +2,9 @@
 
     python benchmarks/accuracy_tables.py [--write]
 
-A ratio compares mean errors over the runs that both sides have, on the same people; its standard error is paired,
-by linearisation. "Best in hindsight" takes, in every cell, the method with the least mean error. Holm's procedure
-says which cells are above a bound when all 18 are looked at. With --write the tables go into
+A ratio compares mean errors over the first runs, those that both sides have, on the same people; its standard error
+is paired, by linearisation. "Best in hindsight" takes, in every cell, the method with the least mean error. Holm's
+procedure says which cells are above a bound when all 18 are looked at. With --write the tables go into
 docs/explanation/benchmarks-accuracy.md, between its markers, and the numbers into results/accuracy.json.
 """
 
@@ -104,7 +104,9 @@ def record(cell: Cell, lines: list[Line], theirs: dict[tuple[Cell, int], dict[st
     """Everything about one cell."""
     k, epsilon, rho = cell
     n = PEOPLE * k
-    errors = {name: np.array([line["tv"][name] for line in lines]) for name in lines[0]["tv"]}
+    errors = {}
+    for name in COLUMNS:
+        errors[name] = np.array([line["tv"][name] for line in lines if name in line["tv"]])
     peer, peers = best([line["peers"] for line in lines])
     shared = [i for i, line in enumerate(lines) if (cell, line["run"]) in theirs]
     out: dict[str, Any] = {
@@ -121,7 +123,10 @@ def record(cell: Cell, lines: list[Line], theirs: dict[tuple[Cell, int], dict[st
         "static / peer": compared(errors[STATIC], peers),
     }
     for title, name, other in PARTS:
-        out["ratios"][title] = compared(errors[name], errors[other])
+        both = min(
+            len(errors[name]), len(errors[other])
+        )  # the runs are in order, and some methods have the first only
+        out["ratios"][title] = compared(errors[name][:both], errors[other][:both])
     if len(shared) > 1:
         variant, values = best([theirs[cell, lines[i]["run"]] for i in shared])
         out |= {"papers": variant, "papers tv": float(values.mean())}
@@ -132,7 +137,10 @@ def record(cell: Cell, lines: list[Line], theirs: dict[tuple[Cell, int], dict[st
     bounded = [line["bound"] for line in finished(BOUNDS) if tuple(line["cell"]) == cell]
     out["bounds"] = np.mean(bounded, axis=0).tolist() if bounded else None
     out["bounded runs"] = len(bounded)
-    squared = {name: math.sqrt(np.mean([line["mse"][name] for line in lines])) for name in lines[0]["mse"]}
+    squared = {
+        name: math.sqrt(np.mean([line["mse"][name] for line in lines if name in line["mse"]]))
+        for name in lines[0]["mse"]
+    }
     out["rmse"] = squared | {"van Trees": math.sqrt(van_trees(k, epsilon, rho, n, draws=100))}
     return out
 

@@ -39,7 +39,7 @@ from numba import njit
 
 Floats = npt.NDArray[np.float64]
 STEPS, TOLERANCE = 10_000, 1e-12  # multi-freq-ldpy's defaults
-ARRIVED = 1e-5  # of log-likelihood, all reports together, that may still be missing when `ibu` stops
+ARRIVED = 1e-3  # of log-likelihood, all reports together, that may still be missing when `ibu` stops
 
 
 @dataclass(frozen=True)
