@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 SOURCES := pyproject.toml clients/python/pyproject.toml constraints.txt
 TESTS ?= tests
 
-.PHONY: help demo test check lint types imports docs bench accuracy wheels test-wheel test-plain vectors clean
+.PHONY: help demo test check lint types imports docs bench accuracy adobest real reference wheels test-wheel test-plain vectors clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -26,7 +26,7 @@ $(VENV)/bench: $(VENV)/base
 	$(PIP) install -c constraints.txt -e '.[plot,bench]'
 	@touch $@
 
-demo: $(VENV)/base  ## a private poll of 20,000 simulated people, end to end
+demo: $(VENV)/base  ## an adaptive study of 10,000 real devices, beside other policies
 	$(BIN)/tacit demo --plot demo.png
 
 test: $(VENV)/dev  ## all tests
@@ -51,9 +51,13 @@ docs: $(VENV)/dev  ## the documentation, warnings as errors
 bench: $(VENV)/bench  ## speed beside other libraries, about ten minutes
 	$(BIN)/python benchmarks/channels.py
 	$(BIN)/python benchmarks/posterior.py
+	$(BIN)/python benchmarks/nuts.py
 
-accuracy: $(VENV)/bench  ## accuracy beside other libraries; goes on where it stood, about half an hour in all
-	$(BIN)/python benchmarks/accuracy.py --runs 30
+accuracy: $(VENV)/bench  ## accuracy beside other libraries; goes on where it stood, about an hour and a half in all
+	$(BIN)/python benchmarks/accuracy.py
+	$(BIN)/python benchmarks/regimes.py
+	$(BIN)/python benchmarks/two_groups.py
+	$(BIN)/python benchmarks/calibration.py
 
 vectors: $(VENV)/base  ## write vectors/v1 again
 	$(BIN)/python vectors/make.py

@@ -110,11 +110,11 @@ def test_refusals_are_one_sentence_with_exit_status_2(arguments, stdin, code):
 
 def test_demo_prints_the_poll_and_draws_it(tmp_path):
     picture = tmp_path / "demo.png"
-    shown = tacit("demo", "--people", 3000, "--devices", 20, "--seed", 1, "--plot", picture)
+    shown = tacit("demo", "--people", 600, "--devices", 20, "--seed", 1, "--plot", picture)
     assert shown.returncode == 0, shown.stderr
     for words in (
-        "How did you travel",
-        "privacy loss: 0.99999",
+        "How do you usually travel",
+        "privacy loss of an answer: 0.99999",
         '"type":"report"',
         "by bicycle",
         "intervals contain",

@@ -200,20 +200,31 @@ def _shown_ratio(certificate: Certificate) -> str:
 
 @app.command(name="demo")
 def run_demo(
-    people: Annotated[int, typer.Option(help="How many people answer.")] = 20_000,
-    devices: Annotated[int, typer.Option(help="How many of them through real devices.")] = 1_000,
+    people: Annotated[int, typer.Option(help="How many people answer.")] = 10_000,
+    devices: Annotated[
+        int | None, typer.Option(help="How many of them by real devices; all if left out.")
+    ] = None,
     epsilon: Annotated[float, typer.Option(help="Bound of the privacy loss.")] = 1.0,
     seed: Annotated[int | None, typer.Option(help="Seed of the simulated people; fresh if left out.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Also draw the result into this PNG file.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
 ) -> None:
-    """Run a private poll of simulated people and compare the estimate with the truth."""
-    with _progress() as progress:
-        task = progress.add_task("real devices answer", total=devices)
-        result = demo.run(people, devices, epsilon, seed, lambda: progress.advance(task))
-    demo.show(result, Console())
+    """Run an adaptive study of real devices, and compare it with the truth and with other policies."""
     if plot is not None:
-        display.draw(demo.summary(result), plot)
-        print(f"The picture is in {plot}.")
+        display.require_plot(plot)
+    with _progress() as progress:
+        tasks = {name: progress.add_task(name, total=people) for name in demo.POLICIES}
+        result = demo.run(
+            people, devices, epsilon, seed, lambda name, more: progress.advance(tasks[name], more)
+        )
+    if as_json:
+        print(json.dumps(demo.record(result)))
+    else:
+        demo.show(result, Console())
+    if plot is not None:
+        display.draw(result.shown, plot)
+        if not as_json:
+            print(f"The picture is in {plot}.")
 
 
 @app.command()
@@ -280,22 +291,24 @@ def simulate(
 ) -> None:
     """Run a simulated study and show what it would have learned."""
     shares = _shares(theta)
+    if plot is not None:
+        display.require_plot(plot)
     with _progress() as progress:
         task = progress.add_task("people answer", total=n)
         result = simulation.simulate(
             shares, epsilon, policy, n=n, kappa=kappa, seed=seed,
             progress=lambda done, total: progress.update(task, completed=done),
         )  # fmt: skip
-    low, high = result.posterior.interval(display.LEVEL)
+    last = display.Look.at(result.posterior, result.channels[-1][0], n)
     labels = tuple(f"category {i}" for i in range(len(shares)))
     title = f"{n:,} private answers, policy {policy}, privacy loss at most {epsilon:g}"
-    shown = display.Shown(title, labels, result.theta, result.estimate, low, high)
+    shown = display.Shown(title, labels, result.theta, {policy: (last,)})
     if as_json:
         record = {
             "tv": result.tv,
-            "estimate": shown.estimate.tolist(),
-            "low": low.tolist(),
-            "high": high.tolist(),
+            "estimate": last.estimate.tolist(),
+            "low": last.low.tolist(),
+            "high": last.high.tolist(),
         }
         used = [{"channel": made.to_json(), "reports": reports} for made, reports in result.channels]
         print(json.dumps(record | {"rhat": float(result.posterior.rhat().max()), "rounds": used}))
@@ -305,7 +318,7 @@ def simulate(
         for made, rounds in groupby(result.channels, key=lambda used: used[0]):
             reports = sum(count for _, count in rounds)
             console.print(f"  {reports:>9,} reports through {made!r}", highlight=False)
-        console.print(display.table(shown))
+        console.print(display.table(shown, display.Marks.of(console)))
         console.print(f"Total variation error {result.tv:.4f}.", highlight=False)
     if plot is not None:
         display.draw(shown, plot)
