@@ -91,7 +91,10 @@ def make(cells: list[Cell], runs: int, workers: int, path: Path = RESULTS) -> No
     missing = [(cell, number) for number in range(runs) for cell in cells if (cell, number) not in there]
     if not missing:
         return
-    with ProcessPoolExecutor(workers, initializer=follow, initargs=(os.getpid(),)) as pool, path.open("a") as out:
+    with (
+        ProcessPoolExecutor(workers, initializer=follow, initargs=(os.getpid(),)) as pool,
+        path.open("a") as out,
+    ):
         jobs = [pool.submit(one_run, *job) for job in missing]
         try:
             for job in track(as_completed(jobs), f"{len(missing)} runs", total=len(jobs)):
