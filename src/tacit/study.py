@@ -25,24 +25,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
-from tacit import channels, posterior
+from tacit import channels
 from tacit.arrays import Floats
 from tacit.channels import Channel
 from tacit.errors import TacitError
 from tacit.evidence import Evidence
-from tacit.models import Categorical
-from tacit.policies import policy as policies_by_name
-from tacit.posterior import SAMPLERS, Posterior, choose, require_size
+from tacit.learning import CategoryLearner, Learner, NumberLearner
+from tacit.models import Categorical, LocationScale
 from tacit.rng import generator
 from tacit_client import Question, Report, Round, check
 
 FORMAT = 1
-FIRST = 100  # reports in the first round
 GROWTH = 1.5  # of the total, from one round to the next
-STEPS = 15  # of the sampler, after each round
-KEPT = 10  # of these steps whose draws the policy sees
 SCHEDULES = ("geometric", "each")
 SETTINGS = ("epsilon", "kappa", "method", "expected", "schedule", "name")  # as given, and saved as such
 
@@ -51,7 +46,8 @@ class Study:
     """A question, what has been learned about it, and what is asked next.
 
     `expected` is how many reports are planned for: the policy looks that far ahead. `categories` is short for a
-    Question with these labels, `model` for `Categorical(k)` with a learned concentration.
+    Question with these labels. Left out, `model` is `Categorical(k)` with a learned concentration and `policy` "risk";
+    for a numeric Question `model` is "normal", with a wide prior over its range, and `policy` "information".
     """
 
     def __init__(
@@ -60,9 +56,9 @@ class Study:
         *,
         epsilon: float,
         question: Question | None = None,
-        policy: str = "risk",
+        policy: str | None = None,
         kappa: float = 0.9,
-        model: Categorical | None = None,
+        model: Categorical | LocationScale | str | None = None,
         method: str = "auto",
         expected: int = 10_000,
         schedule: str = "geometric",
@@ -70,22 +66,10 @@ class Study:
         name: str = "study",
     ) -> None:
         self.question = _question(categories, question, name)
-        self.k = len(self.question.labels)
         self.epsilon = float(check.epsilon(epsilon))
-        self.policy = policies_by_name(policy, kappa)
+        kind = NumberLearner if self.question.numeric else CategoryLearner
+        self.learner: Learner = kind.of(self.question, model, policy, kappa, method, self.epsilon)
         self.kappa = float(kappa)
-        self.model = Categorical(self.k) if model is None else model
-        if not isinstance(self.model, Categorical) or self.model.k != self.k:
-            raise TacitError(
-                "argument_invalid",
-                f"model is {check.shown(model)}",
-                argument="model",
-                hint=f"give a Categorical of {self.k} categories",
-            )
-        require_size(self.model)
-        name_of_sampler = choose(Evidence(), method)
-        if self.policy.adaptive or method == "sgld":
-            SAMPLERS[name_of_sampler].init(self.model, Evidence(), np.random.default_rng(0))
         self.method = method
         self.expected = check.integer(expected, "expected", 1, 10**12)
         self.schedule = _schedule(schedule)
@@ -94,13 +78,22 @@ class Study:
         # A generator of its own kind: its state can be saved, and the caller's goes on by itself.
         self._rng = np.random.default_rng(generator(seed, "seed").integers(2**63))
         self._state: Any = None
-        self._fresh = Evidence()  # reports since the sampler's last step
-        self._posterior: tuple[str, Posterior] | None = None
-        static = "static-srr" if self.policy.name == "static-srr" else "static-subset"
-        first = policies_by_name(static).choose(np.full((1, self.k), 1 / self.k), self.epsilon, 1, self._rng)
+        self._fresh = Evidence()  # reports that the state has not seen
+        self._posterior: tuple[str, Any] | None = None
+        first = self.learner.first(self._rng)
         self.rounds = [Round(name, self.question, 0, first.table, None)]
         self._channels = {self.rounds[0].id: first}
-        self._full_at = FIRST if schedule == "geometric" else 1
+        self._full_at = self.learner.first_round if schedule == "geometric" else 1
+
+    @property
+    def model(self) -> Any:
+        """What is being learned."""
+        return self.learner.model
+
+    @property
+    def policy(self) -> Any:
+        """What chooses the channels."""
+        return self.learner.policy
 
     @property
     def round(self) -> Round:
@@ -151,10 +144,12 @@ class Study:
     def add(self, channel: Channel[Any], values: object) -> None:
         """Take in what a channel reported, as an array; the channel need not be one of the rounds'."""
         new = Evidence().add(channel, values)
-        if new.k != self.k:
+        numeric = self.question.numeric
+        if new.numeric != numeric or (not numeric and new.k != len(self.question.labels)):
+            asks = "for a number" if numeric else f"for one of {len(self.question.labels)} categories"
             raise TacitError(
                 "channel_mismatch",
-                f"the channel has {new.k} categories and the study {self.k}",
+                f"the channel is {channel!r} and the study asks {asks}",
                 argument="channel",
                 hint="give reports to this study's question",
             )
@@ -180,45 +175,28 @@ class Study:
         if not self.policy.adaptive or not len(self.evidence):
             return
         ahead = max(self.expected - len(self.evidence), 1)
-        channel = self.policy.choose(self._draws(), self.epsilon, ahead, self._rng)
+        self._state, channel = self.learner.next(self._state, self.evidence, self._fresh, ahead, self._rng)
+        self._fresh = Evidence()
         if channel == self.channel:
             return
         rnd = Round(self.name, self.question, len(self.rounds), channel.table, self.round.id)
         self.rounds.append(rnd)
         self._channels[rnd.id] = channel
 
-    def _draws(self) -> Floats:
-        """Draws for the policy: the sampler goes on from where it stood, for a few steps."""
-        name = choose(self.evidence, self.method)
-        sampler = SAMPLERS[name]
-        steps = STEPS
-        with threadpool_limits(limits=1, user_api="blas"):
-            if self._state is None:
-                self._state = sampler.init(self.model, self.evidence, self._rng, moments=name == "moments")
-                steps = sampler.WARMUP
-            thetas = []
-            for i in range(steps):
-                new = self._fresh if i == 0 and len(self._fresh) else None
-                adapt = i < steps - KEPT
-                self._state, _ = sampler.step(self._state, self.evidence, self._rng, new, adapt)
-                if i >= steps - KEPT:
-                    thetas.append(np.exp(self._state.log_theta))
-        self._fresh = Evidence()
-        return np.concatenate(thetas)
-
-    def posterior(self, draws: int = 1000, seed: object = 0) -> Posterior:
+    def posterior(self, draws: int = 1000, seed: object = 0) -> Any:
         """Posterior draws given all reports so far; made once for the same evidence and seed."""
         if isinstance(seed, np.random.Generator):
-            return posterior.sample(self.model, self.evidence, self.method, draws, seed)
+            return self.learner.posterior(self.evidence, draws, seed)
         key = f"{self.evidence.id} {draws} {seed}"
         if self._posterior is None or self._posterior[0] != key:
-            made = posterior.sample(self.model, self.evidence, self.method, draws, seed)
-            self._posterior = (key, made)
+            self._posterior = (key, self.learner.posterior(self.evidence, draws, seed))
         return self._posterior[1]
 
-    def estimate(self, minimise: str = "tv") -> Floats:
-        """The distribution with the least expected loss: "tv" (the default), "mse" or "mode"."""
-        return self.posterior().estimate(minimise)
+    def estimate(self, minimise: str | None = None) -> Floats:
+        """What has the least expected loss. Categories: the shares, by "tv" (the default), "mse" or "mode". A number:
+        location and scale, by "mse" (the default) or "mae"."""
+        found = self.posterior()
+        return found.estimate() if minimise is None else found.estimate(minimise)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the study to a zip of JSON and arrays, all or nothing.
@@ -229,9 +207,7 @@ class Study:
             "format": FORMAT,
             **{name: getattr(self, name) for name in SETTINGS},
             "policy": self.policy.name,
-            "concentration": "learned" if self.model.learned else list(self.model.base),
-            "location": self.model.location,
-            "scale": self.model.scale,
+            "model": self.learner.record(),
             "full_at": self._full_at,
             "rounds": [rnd.to_json() for rnd in self.rounds],
             "random": self._rng.bit_generator.state,
@@ -291,10 +267,10 @@ class Study:
     def _restored(cls, settings: dict[str, Any], evidence: Evidence) -> Study:
         rounds = [Round.from_json(text) for text in settings["rounds"]]
         question = rounds[0].question
-        shape = (settings[name] for name in ("concentration", "location", "scale"))
+        kind = NumberLearner if question.numeric else CategoryLearner
         study = cls(
             question=question,
-            model=Categorical(len(question.labels), *shape),
+            model=kind.read(question, settings["model"]),
             policy=settings["policy"],
             **{name: settings[name] for name in SETTINGS},
         )
@@ -325,14 +301,14 @@ def _question(categories: Sequence[str] | None, question: Question | None, name:
             argument="categories",
             hint='give either categories=["red", "green"] or question=Question(...)',
         )
-    if isinstance(question, Question) and not question.numeric:
+    if isinstance(question, Question):
         return question
     if question is not None:
         raise TacitError(
             "argument_invalid",
             f"question is {check.shown(question)}",
             argument="question",
-            hint="give a Question with labels",
+            hint="give a Question of tacit_client",
         )
     if isinstance(categories, str) or not isinstance(categories, Sequence):
         raise TacitError(

@@ -11,6 +11,8 @@ are their draws.
 | gibbs | the papers' data augmentation | small checks |
 | sgld | the papers' stochastic gradient Langevin dynamics | comparison |
 
+The location and scale of a number are drawn by sequential Monte Carlo; see `numbers` and `smc`.
+
 >>> from tacit import Evidence, channels
 >>> channel = channels.srr(3, 2.0)
 >>> answers = np.repeat([0, 1, 2], [600, 300, 100])
@@ -24,6 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import ModuleType
+from typing import overload
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -31,9 +34,10 @@ from threadpoolctl import threadpool_limits
 from tacit.arrays import Floats
 from tacit.errors import TacitError
 from tacit.evidence import Evidence
-from tacit.models import Categorical
-from tacit.posterior import exact, gibbs, sgld
+from tacit.models import Categorical, LocationScale
+from tacit.posterior import exact, gibbs, numbers, sgld
 from tacit.posterior.checks import predictive_check
+from tacit.posterior.numbers import NumberPosterior
 from tacit.posterior.summary import Posterior
 from tacit.rng import generator
 from tacit_client import check
@@ -43,24 +47,70 @@ MAX_CATEGORIES = 2000
 EXACT_ENTRIES = 2 * 10**7  # rows x K above which "auto" goes by moments
 
 
+@overload
 def sample(
     model: Categorical,
     evidence: Evidence,
     method: str = "auto",
     draws: int = 1000,
     seed: object = 0,
+    progress: Callable[[int, int], object] = ...,
+) -> Posterior: ...
+
+
+@overload
+def sample(
+    model: LocationScale,
+    evidence: Evidence,
+    method: str = "auto",
+    draws: int = 1000,
+    seed: object = 0,
+    progress: Callable[[int, int], object] = ...,
+) -> NumberPosterior: ...
+
+
+def sample(
+    model: Categorical | LocationScale,
+    evidence: Evidence,
+    method: str = "auto",
+    draws: int = 1000,
+    seed: object = 0,
     progress: Callable[[int, int], object] = lambda done, total: None,
-) -> Posterior:
-    """Draws of the posterior. Without evidence they are draws of the prior, and `method` says "prior"."""
-    for given, kind, argument in ((model, Categorical, "model"), (evidence, Evidence, "evidence")):
+) -> Posterior | NumberPosterior:
+    """Draws of the posterior. Without evidence they are draws of the prior, and `method` says "prior".
+
+    Of a LocationScale model the draws are (mu, sigma), always by sequential Monte Carlo.
+    """
+    for given, kind, argument in ((model, Categorical | LocationScale, "model"), (evidence, Evidence, "evidence")):
         if not isinstance(given, kind):
             raise TacitError(
                 "argument_invalid",
                 f"{argument} is {check.shown(given)}",
                 argument=argument,
-                hint=f"give a tacit.{kind.__name__}",
+                hint=f"give a tacit.{'Categorical or tacit.Normal' if argument == 'model' else 'Evidence'}",
             )
+    if isinstance(model, LocationScale):
+        numbers.require_method(method)
+        return numbers.sample(model, evidence, draws, seed)
+    return _sample_categories(model, evidence, method, draws, seed, progress)
+
+
+def _sample_categories(
+    model: Categorical,
+    evidence: Evidence,
+    method: str,
+    draws: int,
+    seed: object,
+    progress: Callable[[int, int], object],
+) -> Posterior:
     require_size(model)
+    if evidence.numeric:
+        raise TacitError(
+            "channel_mismatch",
+            "the evidence is about a number and the model about categories",
+            argument="model",
+            hint="give a tacit.Normal or another location-scale model",
+        )
     if evidence.k not in (None, model.k):
         raise TacitError(
             "channel_mismatch",
@@ -153,4 +203,4 @@ def require_size(model: Categorical) -> None:
         )
 
 
-__all__ = ["Posterior", "predictive_check", "sample", "sensitivity"]
+__all__ = ["NumberPosterior", "Posterior", "predictive_check", "sample", "sensitivity"]
