@@ -154,7 +154,7 @@ class Study:
         if new.k != self.k:
             raise TacitError(
                 "channel_mismatch",
-                f"the channel has {new.k} categories and the study {self.k}",
+                f"the channel is {channel!r} and the study has {self.k} categories",
                 argument="channel",
                 hint="give reports to this study's question",
             )

@@ -61,7 +61,7 @@ def sample(
                 hint=f"give a tacit.{kind.__name__}",
             )
     require_size(model)
-    if evidence.k not in (None, model.k):
+    if len(evidence) and evidence.categories() != model.k:
         raise TacitError(
             "channel_mismatch",
             f"the evidence has {evidence.k} categories and the model {model.k}",
@@ -102,15 +102,16 @@ def sensitivity(
 ) -> dict[str, Floats]:
     """The estimate under a learned, a flat (rho = 1) and a sparse (rho = 0.1) prior: where they differ, the prior
     decides and not the reports."""
-    if evidence.k is None:
+    if not len(evidence):
         raise TacitError(
             "argument_invalid",
             "there is no evidence yet",
             argument="evidence",
             hint="add reports first: without them the prior decides everything",
         )
+    k = evidence.categories()
     return {
-        name: sample(Categorical(evidence.k, prior), evidence, method, draws, seed).estimate(minimise)
+        name: sample(Categorical(k, prior), evidence, method, draws, seed).estimate(minimise)
         for name, prior in PRIORS.items()
     }
 
