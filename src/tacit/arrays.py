@@ -43,6 +43,23 @@ def integers(values: object, argument: str, low: int, high: int, columns: int | 
     return array.astype(np.int64, copy=False)
 
 
+def reals(values: object, argument: str) -> Floats:
+    """A non-empty list of finite numbers."""
+    hint = "give a list of finite numbers"
+    try:
+        array = np.asarray(values)
+    except (ValueError, TypeError):
+        raise refuse(values, argument, hint) from None
+    if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iuf":
+        raise refuse(values, argument, hint)
+    if isinstance(values, list | tuple) and _has_boolean(values):
+        raise refuse(values, argument, hint)
+    floats = array.astype(np.float64, copy=False)
+    if not np.isfinite(floats).all():
+        raise refuse(float(floats[~np.isfinite(floats)][0]), argument, hint)
+    return floats
+
+
 def _has_boolean(values: list[object] | tuple[object, ...]) -> bool:
     # numpy turns [0, True] into [0, 1] without a word.
     return any(

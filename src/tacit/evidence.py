@@ -2,7 +2,8 @@
 
 For every channel it keeps the number of reports, their tally (sums of K numbers at most), and how often each
 distinct report was made. Counts add up, so Evidence is a commutative monoid: the order of reports, the way they were
-split and the moment at which they came leave no trace. Above 131,072 distinct reports of one channel only the tally is
+split and the moment at which they came leave no trace. Answers are categories, the same for all channels, or numbers,
+which each channel cuts into cells of its own. Above 131,072 distinct reports of one channel only the tally is
 kept; that too does not depend on the order.
 
 The tallies give an unbiased moment estimate: each channel's own, averaged category by category and weighted by
@@ -131,6 +132,13 @@ class Evidence:
     def __add__(self, other: Evidence) -> Evidence:
         if not isinstance(other, Evidence):
             return NotImplemented
+        if self.tallies and other.tallies and self.numeric != other.numeric:
+            raise TacitError(
+                "channel_mismatch",
+                "reports about a number do not add to reports about categories",
+                argument="channel",
+                hint="keep a separate Evidence for every question",
+            )
         if None not in (self.k, other.k) and self.k != other.k:
             raise TacitError(
                 "channel_mismatch",
@@ -145,9 +153,33 @@ class Evidence:
         return Evidence(tuple(tally for _, tally in sorted(merged.items())))
 
     @property
+    def numeric(self) -> bool:
+        """Whether the answers are numbers: then each channel has cells of its own."""
+        return bool(self.tallies) and self.tallies[0].channel.numeric
+
+    @property
     def k(self) -> int | None:
-        """The number of categories; None while there is no evidence."""
-        return self.tallies[0].channel.k if self.tallies else None
+        """The number of categories; None while there is no evidence, and when the answers are numbers."""
+        return self.tallies[0].channel.k if self.tallies and not self.numeric else None
+
+    def categories(self) -> int:
+        """The number of categories; refused when there are none."""
+        if self.numeric:
+            raise TacitError(
+                "channel_mismatch",
+                "the evidence is about a number, and each channel has cells of its own",
+                argument="evidence",
+                hint="give a model of the number; for the shares of one channel's cells "
+                "add its reports to an Evidence with channel.inner",
+            )
+        if self.k is None:
+            raise TacitError(
+                "argument_invalid",
+                "there is no evidence yet",
+                argument="evidence",
+                hint="add reports first: Evidence().add(channel, reports)",
+            )
+        return self.k
 
     def __len__(self) -> int:
         return sum(tally.n for tally in self.tallies)
@@ -159,14 +191,7 @@ class Evidence:
 
     def moments(self) -> Moments:
         """The unbiased moment estimate of theta, from all channels together."""
-        k = self.k
-        if k is None:
-            raise TacitError(
-                "argument_invalid",
-                "there is no evidence yet",
-                argument="evidence",
-                hint="add reports first: Evidence().add(channel, reports)",
-            )
+        k = self.categories()
         uniform = np.full(k, 1 / k)
         total, weights, spread = np.zeros(k), np.zeros(k), np.zeros(k)
         for channel, n, sums, _, _ in self.tallies:
@@ -193,8 +218,11 @@ class Evidence:
         """The log-likelihood as an object with `value` and `gradient`; see `tacit.likelihood`.
 
         Exact, unless a channel has too many distinct reports or `moments` asks for the Gaussian of the sums. Rows
-        that agree are taken together, whichever channels they came from.
+        that agree are taken together, whichever channels they came from. It is a function of the shares of categories:
+        for numbers a model mixes the rows of each tally with the probabilities of its cells.
         """
+        if self.numeric:
+            self.categories()  # explains what to do
         return self._moment_likelihood if moments else self._exact_likelihood
 
     @cached_property
@@ -240,18 +268,12 @@ class Evidence:
         return self.likelihood().gradient(self._thetas(theta))
 
     def _thetas(self, theta: npt.ArrayLike) -> Floats:
-        if self.k is None:
-            raise TacitError(
-                "argument_invalid",
-                "there is no evidence yet",
-                argument="evidence",
-                hint="add reports first: Evidence().add(channel, reports)",
-            )
+        k = self.categories()
         try:
             rows = list(np.atleast_2d(np.asarray(theta)))
         except (ValueError, TypeError):
             raise arrays.refuse(theta, "theta", "give probabilities, one row for each theta") from None
-        return np.array([arrays.distribution(row, "theta", self.k) for row in rows])
+        return np.array([arrays.distribution(row, "theta", k) for row in rows])
 
     @property
     def id(self) -> str:

@@ -8,6 +8,8 @@
 | `coarse` | a set of cells | a few categories matter, the others may share a cell |
 | `hashed` | hash function, bucket | many categories: nine bytes a report |
 | `from_matrix` | a row number | any other mechanism that you have as a matrix |
+| `graded` | a grade, 0 to steps | a number: its level on an even scale; `steps=1` is the sign response |
+| `binned` | as the channel inside | a number, by cells between edges of your own and any channel above |
 
 >>> channel = srr(k=4, epsilon=1.0)
 >>> channel.loss <= channel.epsilon, channel.respond(2) in range(4)
@@ -18,11 +20,14 @@ array([0.475, 0.175, 0.175, 0.175])
 
 from __future__ import annotations
 
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy.typing as npt
 
 from tacit.channels.base import Channel
+from tacit.channels.binned import BinnedChannel
 from tacit.channels.blocks import BlockChannel
 from tacit.channels.dense import DenseChannel
 from tacit.channels.hashed import HashedChannel
@@ -30,9 +35,11 @@ from tacit.channels.subsets import SubsetChannel
 from tacit.errors import TacitError
 from tacit_client import build, check
 from tacit_client.channel import parse_channel
-from tacit_client.tables import Blocks, Dense, Hashed, Subsets, Table
+from tacit_client.tables import Binned, Blocks, Dense, Hashed, Subsets, Table
 
-_CHANNELS: dict[type[Table], type[Channel[Any]]] = {
+Number = int | float | Decimal | Fraction | str
+
+_FINITE: dict[type[Table], type[Channel[Any]]] = {
     Blocks: BlockChannel,
     Dense: DenseChannel,
     Hashed: HashedChannel,
@@ -81,6 +88,31 @@ def from_matrix(matrix: npt.ArrayLike, epsilon: float) -> DenseChannel:
     return DenseChannel(build.dense(matrix, epsilon))  # type: ignore[arg-type]
 
 
+def graded(lo: Number, hi: Number, steps: int, epsilon: float) -> BinnedChannel:
+    """A number clipped to lo..hi and rounded to one of steps + 1 even grades, which geometric noise then moves.
+
+    `steps=1` is the sign response: on which side of the middle the number is, by randomised response. The ends are
+    taken as they are written: 0.1 and "0.1" are one tenth.
+    """
+    table = build.graded(lo, hi, steps, epsilon)
+    return BinnedChannel(table, from_table(table.inner))
+
+
+def binned(edges: npt.ArrayLike, channel: Channel[Any]) -> BinnedChannel:
+    """A number by its cell: `edges` cut the line into len(edges) + 1 cells, which `channel` takes as categories.
+
+    A number equal to an edge is in the upper cell.
+    """
+    if not isinstance(channel, Channel) or channel.numeric:
+        raise TacitError(
+            "argument_invalid",
+            f"channel is {check.shown(channel)}",
+            argument="channel",
+            hint="give a channel of categories, such as srr(k=len(edges) + 1, epsilon)",
+        )
+    return BinnedChannel(build.binned(edges, channel.table), channel)
+
+
 def from_table(table: Table) -> Channel[Any]:
     """The channel of a table, such as the one of a Round; refused if it leaks more than it states."""
     if not isinstance(table, Table):
@@ -90,7 +122,9 @@ def from_table(table: Table) -> Channel[Any]:
             argument="table",
             hint="give a table of tacit_client; from_json reads the text of a channel",
         )
-    return next(made for kind, made in _CHANNELS.items() if isinstance(table, kind))(table)
+    if isinstance(table, Binned):
+        return BinnedChannel(table, from_table(table.inner))
+    return next(made for kind, made in _FINITE.items() if isinstance(table, kind))(table)
 
 
 def from_json(text: str | bytes) -> Channel[Any]:
@@ -99,11 +133,14 @@ def from_json(text: str | bytes) -> Channel[Any]:
 
 
 __all__ = [
+    "BinnedChannel",
     "Channel",
+    "binned",
     "coarse",
     "from_json",
     "from_matrix",
     "from_table",
+    "graded",
     "hashed",
     "rrrr",
     "srr",

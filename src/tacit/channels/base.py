@@ -43,8 +43,13 @@ class Channel(ABC, Generic[T]):
 
     @property
     def k(self) -> int:
-        """The number of categories."""
+        """The number of categories, or of cells."""
         return self.table.k
+
+    @property
+    def numeric(self) -> bool:
+        """Whether answers are numbers, and 0..k-1 their cells; else they are the categories 0..k-1."""
+        return False
 
     @property
     def epsilon(self) -> float:

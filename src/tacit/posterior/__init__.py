@@ -152,15 +152,16 @@ def sensitivity(
 ) -> dict[str, Floats]:
     """The estimate under a learned, a flat (rho = 1) and a sparse (rho = 0.1) prior: where they differ, the prior
     decides and not the reports."""
-    if evidence.k is None:
+    if not len(evidence):
         raise TacitError(
             "argument_invalid",
             "there is no evidence yet",
             argument="evidence",
             hint="add reports first: without them the prior decides everything",
         )
+    k = evidence.categories()
     return {
-        name: sample(Categorical(evidence.k, prior), evidence, method, draws, seed).estimate(minimise)
+        name: sample(Categorical(k, prior), evidence, method, draws, seed).estimate(minimise)
         for name, prior in PRIORS.items()
     }
 

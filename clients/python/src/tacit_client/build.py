@@ -3,7 +3,8 @@
 Each mechanism has one ratio R that carries its loss. R is the rational number just below exp(epsilon) from
 `ratio_below_exp`, and all other weights are solved for exactly, so that the worst ratio of the finished table is
 R itself: never above exp(epsilon), and within 2^-40 of it. Two tables may stay further below: RRRR with one category
-outside S, where only kappa epsilon acts, and a matrix that leaks less than its epsilon.
+outside S, where only kappa epsilon acts, and a matrix that leaks less than its epsilon. `graded` and `binned` take
+numbers: they cut the line into cells and randomise the cell.
 
 >>> srr(3, 1).outside[0] / srr(3, 1).outside[2]
 2.71828...
@@ -12,18 +13,24 @@ outside S, where only kappa epsilon acts, and a matrix that leaks less than its 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from itertools import pairwise
 
 from tacit_client import check
 from tacit_client.errors import TacitError
-from tacit_client.exponential import ratio_below_exp
-from tacit_client.tables import Blocks, Dense, Hashed, Subsets
+from tacit_client.exponential import GUARD_BITS, exp_lower, ratio_below_exp
+from tacit_client.tables import Binned, Blocks, Dense, Hashed, Subsets, Table
+from tacit_client.tables.binned import FINITE, MAX_CUTS
 from tacit_client.tables.hashed import MAX_BUCKETS
 
 MIN_KAPPA = Fraction(1, 10**9)
 MATRIX_BITS = 80
 MATRIX_SLACK = Fraction(1, 10**9)
+MAX_STEPS = 128  # the table of any epsilon then fits into a round
+STEP_BITS = 52  # to which the difference of two neighbouring tails is exact
+SHRINK = 1 - Fraction(1, 2**46)  # of epsilon: its loss stays below when both are rounded to floats
+CUT_DIGITS = 12  # of a cell's width, where a cut has no short decimal
 
 
 def srr(k: object, epsilon: object) -> Blocks:
@@ -146,6 +153,118 @@ def dense(matrix: Sequence[Sequence[float]], epsilon: object) -> Dense:
     lift = max(lift, int(min(map(min, scaled)) == 0), 0)
     table = tuple(tuple(w + lift for w in row) for row in scaled)
     return Dense(len(table[0]), stated, table)
+
+
+def graded(lo: object, hi: object, steps: object, epsilon: object) -> Binned:
+    """A number clipped to lo..hi, rounded to one of `steps` + 1 even grades, then moved by geometric noise that is cut
+    off at the ends; steps = 1 tells on which side of the middle the number is (the sign response).
+
+    The cuts are lo + (j - 1/2) (hi - lo) / steps for j = 1..steps, which clips by itself. A cut with no decimal of 40
+    characters is rounded to 12 digits of a cell's width. A grade at distance d from the true one has weight a^d with
+    a = exp(-epsilon / steps); the first and the last also take what fell beyond them.
+    """
+    low, high = _real(lo, "lo"), _real(hi, "hi")
+    if low >= high:
+        raise TacitError(
+            "argument_invalid",
+            f"lo {check.shown(lo)} is not below hi {check.shown(hi)}",
+            argument="hi",
+            hint="give the ends in order, lo < hi",
+        )
+    count = check.integer(steps, "steps", 1, MAX_STEPS)
+    stated = check.epsilon(epsilon)
+    width = (high - low) / count
+    cuts = tuple(_short(low + (j - Fraction(1, 2)) * width, width) for j in range(1, count + 1))
+    return Binned(cuts, Dense(count + 1, stated, tail_rows(_tails(count, stated))))
+
+
+def binned(edges: object, inner: Table) -> Binned:
+    """A number by the cell it falls into: `edges` cut the line, and `inner` randomises the cells 0..len(edges)."""
+    if not isinstance(inner, tuple(FINITE.values())):
+        raise TacitError(
+            "argument_invalid",
+            f"inner is {check.shown(inner)}",
+            argument="inner",
+            hint="give a table of categories, such as srr(k, epsilon) with one category more than edges",
+        )
+    if isinstance(edges, str | bytes) or not isinstance(edges, Iterable):
+        raise _bad_edges(edges)
+    cuts = tuple(_real(edge, "edges") for edge in edges)
+    if not 1 <= len(cuts) <= MAX_CUTS or any(a >= b for a, b in pairwise(cuts)):
+        raise _bad_edges(edges)
+    for cut in cuts:
+        if not check.fits_signed_decimal(cut):
+            raise _too_long("edges")
+    if inner.k != len(cuts) + 1:
+        raise TacitError(
+            "channel_mismatch",
+            f"{len(cuts)} edges make {len(cuts) + 1} cells and the channel takes {inner.k} categories",
+            argument="edges",
+            hint="give one edge less than the categories of the channel",
+        )
+    return Binned(cuts, inner)
+
+
+def _real(value: object, argument: str) -> Fraction:
+    """A number that the caller gives as a number or as a decimal string, exactly."""
+    typed = check.typed_decimal(value) if isinstance(value, str) else None
+    return check.rational(value, argument) if typed is None else typed
+
+
+def _bad_edges(edges: object) -> TacitError:
+    return TacitError(
+        "argument_invalid",
+        f"edges is {check.shown(edges)}",
+        argument="edges",
+        hint=f"give a list of 1 to {MAX_CUTS} increasing numbers",
+    )
+
+
+def _too_long(argument: str) -> TacitError:
+    return TacitError(
+        "argument_invalid",
+        f"{argument} makes a cut with no decimal of {check.MAX_DECIMAL} characters",
+        argument=argument,
+        hint="round it, or use another unit",
+    )
+
+
+def _short(cut: Fraction, width: Fraction) -> Fraction:
+    """The cut itself if messages can hold it, else rounded to the digits that matter for cells of this width."""
+    if check.fits_signed_decimal(cut):
+        return cut
+    places = 0
+    while 10 ** (places - CUT_DIGITS) * width < 1 and places < check.DECIMAL_PLACES:
+        places += 1
+    rounded = round(cut, places)
+    if not check.fits_signed_decimal(rounded):
+        raise _too_long("hi")
+    return rounded
+
+
+def _tails(steps: int, epsilon: Fraction) -> tuple[int, ...]:
+    """Integers in proportion to a^d, d = 0..steps: the chance that the noise moves a grade by d or more.
+
+    Their differences are the chances of a move by exactly d, so these too must be exact to STEP_BITS.
+    """
+    used = epsilon * SHRINK
+    bits = STEP_BITS + 2 * max(math.ceil(steps / used) - 1, 1).bit_length()
+    return tuple(exp_lower(used * (steps - d) / steps) << bits >> GUARD_BITS for d in range(steps + 1))
+
+
+def tail_rows(tails: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+    """The weights of a grade moved by noise and stopped at the ends, from the tails t_0 > t_1 > ... > t_N of the noise.
+
+        w(0 | j) = t_j      w(N | j) = t_(N-j)      w(i | j) = t_d - t_(d+1),  d = |i - j|
+
+    Every column sums to t_0 + t_1, whatever the tails are: the differences telescope. The largest ratio is t_0 / t_N,
+    in the first and the last row.
+    """
+    last = len(tails) - 1
+    inner = [
+        tuple(tails[abs(i - j)] - tails[abs(i - j) + 1] for j in range(last + 1)) for i in range(1, last)
+    ]
+    return (tails, *inner, tails[::-1])
 
 
 def _checked_matrix(matrix: Sequence[Sequence[float]]) -> list[list[float]]:

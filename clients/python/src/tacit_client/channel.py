@@ -15,6 +15,7 @@ from __future__ import annotations
 from tacit_client import canonical, check
 from tacit_client.errors import TacitError
 from tacit_client.tables import KINDS, Table
+from tacit_client.tables.base import kind_of
 
 HEADER = frozenset({"type", "version", "kind", "k", "epsilon"})
 
@@ -51,17 +52,7 @@ def read_channel(message: object) -> Table:
             hint="write a channel as a JSON object",
         )
     canonical.read_header(message, "channel")
-    if "kind" not in message:
-        raise TacitError("field_missing", "the channel has no kind", argument="kind", hint="add the field")
-    kind = message["kind"]
-    if not isinstance(kind, str) or kind not in KINDS:
-        raise TacitError(
-            "field_invalid",
-            f"kind is {check.shown(kind)}",
-            argument="kind",
-            hint=f"this release knows {', '.join(KINDS)}",
-        )
-    table = KINDS[kind]
+    table = kind_of(message, KINDS)
     fields = canonical.read_fields(message, "channel", HEADER | table.required, table.optional)
     k = check.parse_integer(fields["k"], "k", 2, check.MAX_CATEGORIES)
     epsilon = check.parse_decimal(fields["epsilon"], "epsilon")

@@ -28,9 +28,13 @@ MIN_EPSILON = Fraction(1, 10**9)
 MAX_CATEGORIES = 2**21
 MAX_DIGITS = 128  # of an integer in a message; bounds the cost of parsing and of the certificate
 DECIMAL_PLACES = 40
+MAX_DECIMAL = 40  # characters of a signed decimal: a cut, or the range of a question
+MAX_EXPONENT = 1000  # of a Decimal: as a fraction it has that many digits
 
 _INTEGER = re.compile(r"(?:0|[1-9][0-9]*)\Z")
 _DECIMAL = re.compile(r"(?:0|[1-9][0-9]*)(?:\.[0-9]*[1-9])?\Z")
+_SIGNED_DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]*[1-9])?\Z")
+_TYPED_DECIMAL = re.compile(r"-?[0-9]+(?:\.[0-9]+)?\Z")
 
 
 def shown(value: object, limit: int = 60) -> str:
@@ -82,9 +86,11 @@ def distinct_integers(values: object, argument: str, low: int, high: int) -> tup
 
 def rational(value: object, argument: str) -> Fraction:
     """A finite real number, exactly as the caller would write it: 0.1 means one tenth."""
-    if isinstance(value, Decimal | Fraction | int) and not isinstance(value, bool):
-        if not isinstance(value, Decimal) or value.is_finite():
+    if isinstance(value, Decimal):
+        if value.is_finite() and abs(value.adjusted()) <= MAX_EXPONENT:
             return Fraction(value)
+    elif isinstance(value, Fraction | int) and not isinstance(value, bool):
+        return Fraction(value)
     elif not isinstance(value, bool) and isinstance(value, numbers.Real):  # numpy's numbers too
         number = float(value)
         if math.isfinite(number):
@@ -137,13 +143,16 @@ def stated_epsilon(value: object, text: object = None) -> Fraction:
 
 
 def format_decimal(number: Fraction) -> str:
-    """The one spelling of a decimal fraction: no exponent, no trailing zeros."""
-    whole, rest = divmod(number, 1)
-    digits = ""
-    while rest:
-        digit, rest = divmod(rest * 10, 1)
-        digits += str(digit)
-    return f"{whole}.{digits}" if digits else str(whole)
+    """The one spelling of a decimal fraction of at most 40 places: no exponent, no trailing zeros."""
+    whole, rest = divmod(int(abs(number) * 10**DECIMAL_PLACES), 10**DECIMAL_PLACES)
+    digits = f"{rest:0{DECIMAL_PLACES}}".rstrip("0")
+    return ("-" if number < 0 else "") + (f"{whole}.{digits}" if digits else f"{whole}")
+
+
+def fits_signed_decimal(number: Fraction) -> bool:
+    """Whether a number has a finite decimal that a message may hold."""
+    finite = abs(number) < 10**MAX_DECIMAL and 10**DECIMAL_PLACES % number.denominator == 0
+    return finite and len(format_decimal(number)) <= MAX_DECIMAL
 
 
 def parse_decimal(text: object, field: str) -> Fraction:
@@ -156,6 +165,49 @@ def parse_decimal(text: object, field: str) -> Fraction:
         argument=field,
         hint="write a decimal number as a string, without sign, exponent or trailing zeros",
     )
+
+
+def parse_signed_decimal(text: object, field: str) -> Fraction:
+    """The number that a signed decimal string of a message stands for."""
+    if isinstance(text, str) and len(text) <= MAX_DECIMAL and _SIGNED_DECIMAL.match(text) and text != "-0":
+        return Fraction(text)
+    raise TacitError(
+        "field_invalid",
+        f"{field} is {shown(text)}",
+        argument=field,
+        hint="write a decimal number as a string, such as '20' or '-1.5'",
+    )
+
+
+def typed_decimal(text: str) -> Fraction | None:
+    """The number that a person typed, such as '20', '-1.50' or '007'; None for any other text.
+
+    It does not travel, so it may be spelt in more than one way, but without exponents and in ASCII digits.
+    """
+    return Fraction(text) if len(text) <= MAX_DECIMAL and _TYPED_DECIMAL.match(text) else None
+
+
+def answered_number(value: object) -> Fraction:
+    """A number that somebody answered: exactly, and never shown in a refusal, because errors are logged."""
+    number = None
+    if isinstance(value, str):
+        number = typed_decimal(value)
+    elif isinstance(value, Decimal):
+        if value.is_finite() and abs(value.adjusted()) <= MAX_DECIMAL:
+            number = Fraction(value)
+    elif not isinstance(value, bool):
+        try:
+            number = Fraction(operator.index(value))  # type: ignore[arg-type]
+        except TypeError:
+            number = None
+    if number is None:
+        raise TacitError(
+            "answer_unknown",
+            f"the answer is a {type(value).__name__} that is no exact decimal number",
+            argument="answer",
+            hint="give a string such as '20' or '-1.5', an int or a Decimal; a float has no exact decimal",
+        )
+    return number
 
 
 def parse_integer(text: object, field: str, low: int = 0, high: int | None = None) -> int:

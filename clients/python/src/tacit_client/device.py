@@ -4,12 +4,13 @@
 
 The server is not trusted. It may offer a channel that leaks, ask again and again, or invent studies: the
 certificate, the kept report and the life-long total stop these three, in that order. Whether the device answers or
-refuses does not depend on which of the question's labels the answer is.
+refuses does not depend on which of the question's labels, or which number of its scale, the answer is.
 """
 
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from fractions import Fraction
 
 from tacit_client import check
@@ -17,6 +18,7 @@ from tacit_client.certificate import Certificate, require_honest
 from tacit_client.errors import TacitError
 from tacit_client.messages import Report, Round
 from tacit_client.store import UNITS, Store
+from tacit_client.tables import Binned
 
 MAX_TOTAL = 10**6
 MIN_CHARGE = UNITS // 1000  # a study that reveals nothing still takes room in the store
@@ -39,11 +41,12 @@ class Device:
             total, "total", lambda v: 0 < v <= MAX_TOTAL, f"give a number above 0, at most {MAX_TOTAL}"
         )
 
-    def answer(self, round: Round, answer: str) -> Report:
+    def answer(self, round: Round, answer: str | int | Decimal) -> Report:
         """The report of this device to a study: made once, the same ever after, whatever is asked.
 
-        `answer` is one of the labels of the question: the application offers these and no others, because an answer
-        outside them is refused. The report is safe in the store before it is returned.
+        `answer` is one of the labels of the question, or a number of its scale as a decimal string, an int or a
+        Decimal: the application offers these and no others, because any other is refused. The report is safe in the
+        store before it is returned.
         """
         if not isinstance(round, Round):
             raise TacitError(
@@ -72,7 +75,7 @@ class Device:
                     argument="total",
                     hint="the device stays silent; its owner may raise the total",
                 )
-            value = round.channel.respond(_category(round, answer))
+            value = round.channel.respond(answered(round, answer))
             report = Report(Report.new_id(), round.study, round.id, value)
             transaction.keep(report, charge)
         return report
@@ -91,7 +94,10 @@ class Device:
         return certificate
 
 
-def _category(round: Round, answer: object) -> int:
+def answered(round: Round, answer: object) -> int:
+    """The category of a label, or the cell of a number: what the channel takes."""
+    if isinstance(round.channel, Binned):
+        return round.channel.cell(round.question.number(answer))  # type: ignore[arg-type]
     position = {label: x for x, label in enumerate(round.question.labels)}
     if not isinstance(answer, str) or answer not in position:
         # The answer itself stays out of the message: errors are logged.

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 CODES = {
     "argument_invalid": "An argument has the wrong type, shape or range.",
-    "answer_unknown": "The answer is none of the question's categories.",
+    "answer_unknown": "The answer is none of the question's labels, or no number of its scale.",
     "report_impossible": "The channel cannot produce this report.",
     "too_many_reports": "A channel has too many reports to list them all.",
     "message_too_large": "A message is longer than 1 MiB; it was not parsed.",

@@ -13,22 +13,24 @@ True
 
 from __future__ import annotations
 
+import math
 import re
 import secrets
 import unicodedata
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 
 from tacit_client import canonical, check
 from tacit_client.channel import channel_message, read_channel
 from tacit_client.errors import TacitError
-from tacit_client.tables import Table, Value
+from tacit_client.tables import Binned, Table, Value
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")
 _HASH = re.compile(r"[0-9a-f]{64}\Z")
 _REPORT_ID = re.compile(r"[0-9a-f]{32}\Z")
-_SIGNED_DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]*[1-9])?\Z")
 _JOINERS = "\u200c\u200d"  # Persian, Indic scripts and emoji need them inside a word
 _UNSEEN = re.compile("[\u200c\u200d\ufe00-\ufe0f]")  # they make no visible difference by themselves
 _FILLERS = "\u115f\u1160\u2800\u3164\uffa0"
@@ -83,13 +85,37 @@ class Question:
 
     def _check_range(self) -> None:
         _prose(self.unit, "unit", MAX_LABEL)
-        low = _signed_decimal(self.lowest, "lowest")
-        high = _signed_decimal(self.highest, "highest")
-        step = _signed_decimal(self.step, "step")
+        low, high, step = self.scale
         if low >= high:
             raise _invalid("highest", self.highest, "give a highest value above the lowest")
         if step <= 0 or (high - low) % step:
             raise _invalid("step", self.step, "give a positive step that divides highest - lowest")
+
+    @cached_property
+    def scale(self) -> tuple[Fraction, Fraction, Fraction]:
+        """Lowest, highest and step of a number, exactly."""
+        low = check.parse_signed_decimal(self.lowest, "lowest")
+        high = check.parse_signed_decimal(self.highest, "highest")
+        return low, high, check.parse_signed_decimal(self.step, "step")
+
+    def number(self, answer: str | int | Decimal) -> Fraction:
+        """The exact number of an answer, refused unless it lies on the question's scale.
+
+        An answer beyond the ends is refused and not clipped: whether the nearest end says what the person means
+        is the person's to decide.
+        """
+        low, high, step = self.scale
+        number = check.answered_number(answer)
+        if not low <= number <= high or (number - low) % step:
+            # The answer itself stays out of the message: errors are logged.
+            raise TacitError(
+                "answer_unknown",
+                "the answer is not on the question's scale",
+                argument="answer",
+                hint=f"give a number from {self.lowest} to {self.highest} in steps of {self.step}; "
+                "if the true value lies beyond, ask the person whether to give the nearest end",
+            )
+        return number
 
     def message(self) -> dict[str, object]:
         header: dict[str, object] = {"type": "question", "version": "1"}
@@ -143,18 +169,32 @@ class Round:
         if self.number > 0:
             _matching(self.previous, "previous", _HASH, "the id of the previous round")
         if self.question.numeric:
-            raise TacitError(
-                "channel_mismatch",
-                "the question asks for a number and the channel takes categories",
-                argument="channel",
-                hint="ask with labels; this release has no channel for numbers",
+            self._check_cells()
+        elif isinstance(self.channel, Binned):
+            raise _mismatch(
+                "the channel takes a number", "use a channel of categories, such as srr or subset"
             )
-        if len(self.question.labels) != self.channel.k:
-            raise TacitError(
-                "channel_mismatch",
+        elif len(self.question.labels) != self.channel.k:
+            raise _mismatch(
                 f"the channel takes {self.channel.k} categories",
-                argument="channel",
-                hint="use a channel whose k is the number of the question's labels",
+                "use a channel whose k is the number of the question's labels",
+            )
+
+    def _check_cells(self) -> None:
+        """A number needs cells, and each cell at least one answer on the question's scale."""
+        if not isinstance(self.channel, Binned):
+            raise _mismatch(
+                "the question asks for a number and the channel takes categories",
+                "use a graded or binned channel, or ask with labels",
+            )
+        low, high, step = self.question.scale
+        # The first answer on or above each cut, counted in steps from the lowest: each must be another one.
+        first = [math.ceil((cut - low) / step) for cut in self.channel.cuts]
+        if any(a >= b for a, b in pairwise((0, *first))) or first[-1] > (high - low) / step:
+            raise _mismatch(
+                "a cell of the channel holds no answer of the question",
+                f"put every cut above {self.question.lowest} and at most at {self.question.highest}, "
+                f"no two between the same two steps of {self.question.step}",
             )
 
     def message(self) -> dict[str, object]:
@@ -261,6 +301,10 @@ def _invalid(field: str, value: object, hint: str) -> TacitError:
     return TacitError("field_invalid", f"{field} is {check.shown(value)}", argument=field, hint=hint)
 
 
+def _mismatch(message: str, hint: str) -> TacitError:
+    return TacitError("channel_mismatch", message, argument="channel", hint=hint)
+
+
 def _text(value: object, field: str) -> str:
     if isinstance(value, str):
         return value
@@ -291,10 +335,3 @@ def _prose(value: object, field: str, limit: int) -> None:
 def _skeleton(label: str) -> str:
     """What is left of a label when only visible differences count."""
     return " ".join(_UNSEEN.sub("", unicodedata.normalize("NFKC", label)).split())
-
-
-def _signed_decimal(value: object, field: str) -> Fraction:
-    text = value if isinstance(value, str) else ""
-    if len(text) <= 40 and _SIGNED_DECIMAL.match(text) and text != "-0":
-        return Fraction(text)
-    raise _invalid(field, value, "write a decimal number as a string, such as '20' or '-1.5'")

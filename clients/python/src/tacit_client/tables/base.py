@@ -81,6 +81,21 @@ class Table(ABC):
         return self._draw(x, secrets.randbelow)
 
 
+def kind_of(message: dict[str, object], kinds: dict[str, type[Table]]) -> type[Table]:
+    """The kind of table that a message names."""
+    if "kind" not in message:
+        raise TacitError("field_missing", "the channel has no kind", argument="kind", hint="add the field")
+    kind = message["kind"]
+    if not isinstance(kind, str) or kind not in kinds:
+        raise TacitError(
+            "field_invalid",
+            f"kind is {check.shown(kind)}",
+            argument="kind",
+            hint=f"give one of {', '.join(kinds)}",
+        )
+    return kinds[kind]
+
+
 def impossible(report: object, expected: str) -> TacitError:
     """The refusal of a report that a table cannot make."""
     return TacitError(
