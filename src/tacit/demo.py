@@ -16,17 +16,20 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from rich.console import Console
 
 from tacit import display
 from tacit.arrays import Floats, Integers
+from tacit.channels import Channel
 from tacit.display import Look, Shown
 from tacit.rng import generator
 from tacit.study import Study
@@ -103,10 +106,11 @@ def run(
             question=QUESTION, name="commute-demo", epsilon=epsilon, policy=policy, expected=people, seed=rng
         )
         if policy == ADAPTIVE:
-            with _devices(answers, devices, study.epsilon, rng, reports, told) as ask:
+            said = [QUESTION.labels[x] for x in answers]
+            with real_devices(said, answers, devices, rng, reports, told) as ask:
                 runs[policy] = _followed(study, people, ask, rng)
         else:
-            runs[policy] = _followed(study, people, _simulated(answers, rng, told), rng)
+            runs[policy] = _followed(study, people, simulated(answers, rng, told), rng)
     shown = _shown(theta, runs, _without_privacy(answers, theta, runs[ADAPTIVE]), people, devices)
     loss = max(look.channel.loss for look in runs[ADAPTIVE])
     return Demo(shown, study.epsilon, loss, people, devices, QUESTION.labels[answers[0]], reports[0])
@@ -127,16 +131,22 @@ def _shown(
 
 
 def _followed(study: Study, people: int, ask: Ask, rng: np.random.Generator) -> tuple[Look, ...]:
-    """Run a study to its end and look at the posterior whenever a round is full."""
-    looks = []
+    return tuple(Look.at(*seen) for seen in followed(study, people, ask, rng))
+
+
+def followed(
+    study: Study, people: int, ask: Ask, rng: np.random.Generator
+) -> Iterator[tuple[Any, Channel[Any], int]]:
+    """Run a study to its end; whenever a round is full, the posterior, the channel and the number of reports."""
     while len(study.evidence) < people:
         channel, before = study.channel, len(study.evidence)
         ask(study, np.arange(before, min(before + study.wanted, people)))
-        looks.append(Look.at(study.posterior(DRAWS, int(rng.integers(2**31))), channel, len(study.evidence)))
-    return tuple(looks)
+        yield study.posterior(DRAWS, int(rng.integers(2**31))), channel, len(study.evidence)
 
 
-def _simulated(answers: Integers, rng: np.random.Generator, told: Told) -> Ask:
+def simulated(answers: npt.NDArray[Any], rng: np.random.Generator, told: Told) -> Ask:
+    """Ask people who have no device, through the channel's simulation."""
+
     def ask(study: Study, who: Integers) -> None:
         study.add(study.channel, study.channel.sample(answers[who], rng))
         told(study.policy.name, len(who))
@@ -145,20 +155,29 @@ def _simulated(answers: Integers, rng: np.random.Generator, told: Told) -> Ask:
 
 
 @contextmanager
-def _devices(
-    answers: Integers, devices: int, cap: float, rng: np.random.Generator, reports: list[Report], told: Told
+def real_devices(
+    said: Sequence[str],
+    answers: npt.NDArray[Any],
+    devices: int,
+    rng: np.random.Generator,
+    reports: list[Report],
+    told: Told,
 ) -> Iterator[Ask]:
-    """Ask people who own devices, spread evenly among the others, whose answers are simulated."""
+    """Ask people who own devices, spread evenly among the others, whose answers are simulated.
+
+    `said` is what people tell their devices, `answers` the same for `Channel.sample`; `reports` gathers the first of
+    every round.
+    """
     owners = np.arange(len(answers)) * devices % len(answers) < devices
 
     with tempfile.TemporaryDirectory(dir=_memory(devices)) as folder, ThreadPoolExecutor(AT_ONCE) as pool:
 
         def ask(study: Study, who: Integers) -> None:
-            channel, text = study.channel, study.round.to_json()
+            channel, text, cap = study.channel, study.round.to_json(), study.epsilon
 
             def answer(person: int) -> Report:
                 device = Device(Store(Path(folder, f"{person}.sqlite")), cap=cap, total=5 * cap)
-                return device.answer(Round.from_json(text), QUESTION.labels[answers[person]])
+                return device.answer(Round.from_json(text), said[person])
 
             sent = []
             for report in pool.map(answer, who[owners[who]].tolist()):

@@ -231,6 +231,11 @@ def draw(shown: Shown, path: Path) -> None:
         _draw_panels(figure, shown)
         figure.suptitle(shown.title, x=0.012, ha="left", fontsize=13, fontweight="bold")
         figure.supxlabel(shown.caption, x=0.012, ha="left", fontsize=8.5, color=GREY)
+    save(figure, path)
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a figure, or say why it cannot be written."""
     try:
         figure.savefig(path)
     except (OSError, ValueError) as error:
@@ -320,14 +325,14 @@ def _draw_errors(axes: Axes, shown: Shown, styles: dict[str, dict[str, Any]]) ->
     ticks = [t for t in (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5) if low <= t <= high]
     axes.set_yticks(ticks, [f"{t:g}" for t in ticks])
     axes.set_yticks([], minor=True)
-    _name_lines(axes, ends)
+    name_lines(axes, ends)
     axes.set_title("total variation error\nlines: expected by the posterior; marks: made", loc="left")
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(color="#e6e6e6", linewidth=0.7)
     axes.set_axisbelow(True)
 
 
-def _name_lines(axes: Axes, ends: dict[str, tuple[float, str]]) -> None:
+def name_lines(axes: Axes, ends: dict[str, tuple[float, str]]) -> None:
     """Names beside the ends of lines, from the lowest up, each far enough above the one before."""
     bottom, top = np.log(axes.get_ylim())
     least = 0.05 * (top - bottom)
