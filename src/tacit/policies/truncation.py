@@ -148,7 +148,9 @@ def expected_variance(
     f = f - f.mean(axis=0)
     with_report = np.einsum("pf,pcy->cyf", f, p) / len(f)
     explained = np.einsum("cyf,cyg,cy->cfg", with_report, with_report, 1 / p.mean(axis=0))
-    prior = f.T @ f / len(f) + 1e-12 * np.diag(f.var(axis=0))
+    # What is known for sure, such as a given scale, still has to have a precision.
+    floor = np.array([1e-6 * (sigma**2).mean(), 1e-6])
+    prior = f.T @ f / len(f) + 1e-9 * np.diag(f.var(axis=0) + floor)
     before = np.linalg.inv(prior)
     gained = np.linalg.inv(prior - explained) - before
     after = np.linalg.inv(before + n * gained)
