@@ -3,6 +3,7 @@
 from tacit.models.categorical import Categorical
 from tacit.models.cells import CellTable
 from tacit.models.families import Family, family
+from tacit.models.information import clipped_information, finite_information
 from tacit.models.location_scale import Laplace, LocationScale, Logistic, Normal, StudentT
 
 __all__ = [
@@ -14,5 +15,7 @@ __all__ = [
     "Logistic",
     "Normal",
     "StudentT",
+    "clipped_information",
     "family",
+    "finite_information",
 ]

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from tacit.arrays import Floats
 from tacit.errors import TacitError
@@ -85,16 +86,16 @@ class Family(ABC):
         """The density."""
         return np.asarray(np.exp(self.log_pdf(z)))
 
-    def cdf(self, z: Floats) -> Floats:
+    def cdf(self, z: npt.ArrayLike) -> Floats:
         """P(Z <= z), with full relative accuracy in the lower tail."""
         z = np.asarray(z, dtype=float)
-        return np.where(z < 0, self.tail(np.abs(z)), 0.5 + self.half(np.abs(z)))
+        return np.where(z < 0, self.tail(np.abs(z)), 0.5 + self.half(np.abs(z)))[()]
 
-    def sf(self, z: Floats) -> Floats:
+    def sf(self, z: npt.ArrayLike) -> Floats:
         """P(Z > z), with full relative accuracy in the upper tail."""
         return self.cdf(-np.asarray(z, dtype=float))
 
-    def quantile(self, p: Floats) -> Floats:
+    def quantile(self, p: npt.ArrayLike) -> Floats:
         """The z with P(Z <= z) = p, for 0 < p < 1."""
         p = np.asarray(p, dtype=float)
         far = self._tail_quantile(np.where(p < 0.5, p, 1 - p))
@@ -262,8 +263,12 @@ class StudentFamily(Family):
     @property
     def log_constant(self) -> float:
         """ln of the density at 0."""
-        half = self.df / 2
-        return math.lgamma(half + 0.5) - math.lgamma(half) - 0.5 * math.log(self.df * math.pi)
+        x = self.df / 2
+        if x > 20:  # Stirling's series: the difference of two large lgamma would lose digits
+            gap = math.log(x) / 2 - 1 / (8 * x) + 1 / (192 * x**3) - 1 / (640 * x**5) + 17 / (14336 * x**7)
+        else:
+            gap = math.lgamma(x + 0.5) - math.lgamma(x)
+        return gap - 0.5 * math.log(self.df * math.pi)
 
     def score(self, z: Floats) -> Floats:
         with np.errstate(over="ignore"):

@@ -8,9 +8,9 @@ its constant, for a report y in [l, r], and f the density of the answer. With
 
     A = int_l^y f w dx,   B = int_y^r f w dx,   A1 and B1 the same with z f,   z = (x - mu) / sigma
 
-the report has the density T / (2 b), T = F(l) w(l) + (1 - F(r)) w(r) + A + B, and the score (A - B, A1 - B1) / (b T): the
-derivative of E w(mu + sigma Z) falls on w, which is constant outside [l, r]. All four integrals over f are positive
-pieces, so they are added up along a grid without cancellation. Left of l and right of r the score is constant.
+the report has the density T / (2 b), T = F(l) w(l) + (1 - F(r)) w(r) + A + B, and the score (A - B, A1 - B1) / (b T):
+the derivative of E w(mu + sigma Z) falls on w, which is constant outside [l, r]. The pieces of these integrals have one
+sign, so they are added up along a grid without cancellation. Left of l and right of r the score is constant.
 
 >>> point = [[0.0, 1.0]]
 >>> clipped_information("normal", -0.0706, 0.0706, 2 * 0.0706, point).round(6)[0, 0, 0]

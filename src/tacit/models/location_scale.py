@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Required, TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -162,25 +163,35 @@ class LocationScale:
             middle = low + (high - low) / 2
             below = self.predictive_cdf(points, middle) < levels
             low, high = np.where(below, middle, low), np.where(below, high, middle)
-        return high
+        return np.asarray(high)
 
 
-def Normal(**prior: float) -> LocationScale:  # noqa: N802 - reads as the class of the model
+class Prior(TypedDict, total=False):
+    """The arguments of `LocationScale` but for the family."""
+
+    mean: Required[float]
+    sd: Required[float]
+    shape: float
+    rate: float
+    scale: float | None
+
+
+def Normal(**prior: Unpack[Prior]) -> LocationScale:  # noqa: N802 - reads as the class of the model
     """A normal quantity: `LocationScale("normal", mean=, sd=, shape=, rate=, scale=)`."""
     return LocationScale("normal", **prior)
 
 
-def Logistic(**prior: float) -> LocationScale:  # noqa: N802
+def Logistic(**prior: Unpack[Prior]) -> LocationScale:  # noqa: N802
     """A logistic quantity; sigma is the scale, sqrt(3) / pi times the standard deviation."""
     return LocationScale("logistic", **prior)
 
 
-def Laplace(**prior: float) -> LocationScale:  # noqa: N802
+def Laplace(**prior: Unpack[Prior]) -> LocationScale:  # noqa: N802
     """A Laplace (two-sided exponential) quantity; sigma is the scale, the standard deviation over sqrt 2."""
     return LocationScale("laplace", **prior)
 
 
-def StudentT(df: float, **prior: float) -> LocationScale:  # noqa: N802
+def StudentT(df: float, **prior: Unpack[Prior]) -> LocationScale:  # noqa: N802
     """A quantity with heavy tails: Student's t with `df` degrees of freedom, given, scaled by sigma."""
     return LocationScale(StudentFamily(df), **prior)
 
