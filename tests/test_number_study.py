@@ -26,7 +26,8 @@ def filled(n=1500, epsilon=2.0, **options):
 def test_an_adaptive_study_finds_location_and_scale(policy):
     study = filled(policy=policy)
     low, high = study.posterior().interval(0.999)
-    assert (low[0] <= TRUTH[0] <= high[0]) and (policy == "truncation" or low[1] <= TRUTH[1] <= high[1])
+    assert low[0] <= TRUTH[0] <= high[0]
+    assert policy == "truncation" or low[1] <= TRUTH[1] <= high[1]
     assert abs(study.estimate()[0] - TRUTH[0]) < 3
     assert len(study.rounds) > 5
     assert all(channels.from_table(rnd.channel).loss <= 2.0 for rnd in study.rounds)
