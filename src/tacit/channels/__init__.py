@@ -9,6 +9,9 @@
 | `hashed` | hash function, bucket | many categories: nine bytes a report |
 | `from_matrix` | a row number | any other mechanism that you have as a matrix |
 
+`clipped_laplace` and `clipped_gaussian` add noise to a number; they are for simulation and comparison, and no device
+runs them.
+
 >>> channel = srr(k=4, epsilon=1.0)
 >>> channel.loss <= channel.epsilon, channel.respond(2) in range(4)
 (True, True)
@@ -24,6 +27,7 @@ import numpy.typing as npt
 
 from tacit.channels.base import Channel
 from tacit.channels.blocks import BlockChannel
+from tacit.channels.clipped import ClippedNoise, clipped_gaussian, clipped_laplace
 from tacit.channels.dense import DenseChannel
 from tacit.channels.hashed import HashedChannel
 from tacit.channels.subsets import SubsetChannel
@@ -100,6 +104,9 @@ def from_json(text: str | bytes) -> Channel[Any]:
 
 __all__ = [
     "Channel",
+    "ClippedNoise",
+    "clipped_gaussian",
+    "clipped_laplace",
     "coarse",
     "from_json",
     "from_matrix",
