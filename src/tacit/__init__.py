@@ -1,9 +1,9 @@
 """tacit learns what a population thinks without learning what anyone said."""
 
-from tacit import channels, policies, posterior
+from tacit import channels, models, policies, posterior
 from tacit.errors import TacitError
 from tacit.evidence import Evidence, Moments
-from tacit.models import Categorical
+from tacit.models import Categorical, Laplace, LocationScale, Logistic, Normal, StudentT
 from tacit.planning import Plan, plan
 from tacit.simulation import Simulation, simulate
 from tacit.study import Study
@@ -13,12 +13,18 @@ __version__ = "0.1.0"
 __all__ = [
     "Categorical",
     "Evidence",
+    "Laplace",
+    "LocationScale",
+    "Logistic",
     "Moments",
+    "Normal",
     "Plan",
     "Simulation",
+    "StudentT",
     "Study",
     "TacitError",
     "channels",
+    "models",
     "plan",
     "policies",
     "posterior",
