@@ -107,14 +107,7 @@ def _sample_categories(
     progress: Callable[[int, int], object],
 ) -> Posterior:
     require_size(model)
-    if evidence.numeric:
-        raise TacitError(
-            "channel_mismatch",
-            "the evidence is about a number and the model about categories",
-            argument="model",
-            hint="give a tacit.Normal or another location-scale model",
-        )
-    if evidence.k not in (None, model.k):
+    if len(evidence) and evidence.categories() != model.k:
         raise TacitError(
             "channel_mismatch",
             f"the evidence has {evidence.k} categories and the model {model.k}",
