@@ -12,7 +12,10 @@ the command goes on where it stood.
 from __future__ import annotations
 
 import argparse
+import os
 from itertools import product
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy: the processes share the cores
 
 import numpy as np
 from accuracy import LINES, Line, code, finished, make

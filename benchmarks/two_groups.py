@@ -23,9 +23,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy: the processes share the cores
 
 import numpy as np
 from priors import CELLS, DRAWS, Cell, distance, population, table
