@@ -136,6 +136,14 @@ def test_a_leak_too_small_for_any_experiment_is_still_refused():
         (["channel", "rrrr", "--k", "4", "--epsilon", "1", "--subset", "a"], "", "field_invalid"),
         (["simulate", "--theta", "0.5,0.6"], "", "argument_invalid"),
         (["simulate", "--theta", "half"], "", "argument_invalid"),
+        (["simulate", "--theta", "0.5,0.5", "--span", "0,9,1"], "", "argument_invalid"),
+        (["simulate", "--theta", "5,-1", "--model", "normal"], "", "argument_invalid"),
+        (["simulate", "--theta", "5,1", "--model", "gamma"], "", "argument_invalid"),
+        (["simulate", "--theta", "5,1", "--model", "normal", "--span", "9,0,1"], "", "field_invalid"),
+        (["simulate", "--theta", "5,1", "--model", "normal", "--policy", "risk"], "", "argument_invalid"),
+        (["plan", "--epsilon", "1", "--n", "10"], "", "argument_invalid"),
+        (["plan", "--k", "3", "--scale", "1", "--epsilon", "1", "--n", "10"], "", "argument_invalid"),
+        (["plan", "--scale", "0", "--epsilon", "1", "--n", "10"], "", "argument_invalid"),
         (["simulate", "--theta", "0.5,0.5", "--policy", "best"], "", "argument_invalid"),
         (["channel", "srr", "--k", "4", "--epsilon", "1", "--size", "2"], "", "argument_invalid"),
         (["demo", "--people", "0"], "", "argument_invalid"),
@@ -166,6 +174,31 @@ def test_demo_prints_the_poll_and_draws_it(tmp_path):
     lost = tacit("demo", "--people", 100, "--devices", 1, "--plot", tmp_path / "none" / "demo.png")
     assert lost.returncode == 2
     assert "plot" in lost.stderr
+
+
+def test_demo_of_a_number_prints_draws_and_speaks_json(tmp_path):
+    picture = tmp_path / "number.png"
+    shown = tacit(
+        "demo", "--number", "--people", 150, "--devices", 10, "--epsilon", 4, "--seed", 1, "--plot", picture
+    )
+    assert shown.returncode == 0, shown.stderr
+    for words in (
+        "How many minutes",
+        "privacy loss of an answer: 3.99999",
+        '"type":"report"',
+        "sigma",
+        "truncation",
+    ):
+        assert words in shown.stdout
+    assert picture.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    told = json.loads(tacit("demo", "--number", "--people", 60, "--devices", 2, "--seed", 1, "--json").stdout)
+    assert told["policies"]["information"][-1]["reports"] == 60
+
+
+def test_simulate_a_number_speaks_json():
+    told = json.loads(tacit("simulate", "--theta", "-5,2", "--model", "normal", "--n", 100, "--json").stdout)
+    assert sum(entry["reports"] for entry in told["rounds"]) == 100
+    assert len(told["estimate"]) == 2
 
 
 def test_simulate_prints_and_draws_a_study(tmp_path):

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit import TacitError
+from tacit import TacitError, channels
 from tacit.models import clipped_information, finite_information
-from tacit.policies import best_graded, best_interval
+from tacit.policies import best_graded, best_interval, intervals
 
 BASE = [[0.0, 1.0]]
 SCORES = {
@@ -231,3 +231,10 @@ def test_refusals():
         assert refusal.value.hint
     with pytest.raises(TacitError):
         best_graded("normal", 1.0, "best")
+
+
+@pytest.mark.parametrize("steps", [1, 2, 5])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
+def test_the_search_assumes_the_matrix_that_devices_sample_from(steps, epsilon):
+    exact = channels.graded(0, 1, steps, epsilon).matrix()
+    np.testing.assert_allclose(intervals._graded_matrix(steps, epsilon), exact, rtol=1e-9)

@@ -75,8 +75,12 @@ def plan(
 ) -> None:
     """Give --k, or --scale for a number, and two of epsilon, n and error: the third is solved for."""
     if (k is None) == (scale is None):
+        given = "neither --k nor --scale is" if k is None else "--k and --scale are both"
         raise TacitError(
-            "argument_invalid", "--k and --scale exclude each other", argument="k", hint="give one of them"
+            "argument_invalid",
+            f"{given} given",
+            argument="k",
+            hint="give --k for categories, or --scale for a number",
         )
     if scale is not None:
         _plan_number(scale, epsilon, n, error, family, check_runs, as_json)
@@ -177,6 +181,13 @@ def simulate(
 ) -> None:
     """Run a simulated study and show what it would have learned."""
     truth = _numbers(theta, "theta")
+    if span is not None and model is None:
+        raise TacitError(
+            "argument_invalid",
+            "--span goes with --model",
+            argument="span",
+            hint="give --model normal, or leave --span out",
+        )
     if plot is not None:
         display.require_plot(plot)
     options: dict[str, Any] = {"n": n, "kappa": kappa, "seed": seed}
