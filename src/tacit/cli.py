@@ -1,4 +1,5 @@
-"""The command line: `tacit channel`, `tacit audit`, `tacit plan`, `tacit simulate`, `tacit demo`."""
+"""The command line: `tacit channel`, `tacit audit`, `tacit plan`, `tacit simulate`, `tacit demo`,
+`tacit sketch`."""
 
 from __future__ import annotations
 
@@ -19,6 +20,7 @@ import tacit
 from tacit import audit as auditing
 from tacit import channels, demo, display, planning, simulation
 from tacit.errors import TacitError
+from tacit.sketch.cli import app as sketch_app
 from tacit_client import canonical, check
 from tacit_client.certificate import Certificate
 from tacit_client.channel import channel_id, parse_channel
@@ -31,6 +33,8 @@ app = typer.Typer(
     no_args_is_help=True,
     help="Learn what a population thinks without learning what anyone said.",
 )
+
+app.add_typer(sketch_app, name="sketch")
 
 
 def main() -> None:
