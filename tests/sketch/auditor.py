@@ -19,7 +19,9 @@ ALARM = 1e-6
 
 def lower_bound(play, runs=1600, delta=0.0, alarm=ALARM):
     """The loss that the plays prove, with confidence 1 - alarm."""
-    scores = {present: np.array([play(present) for _ in range(runs)], dtype=float) for present in (True, False)}
+    scores = {
+        present: np.array([play(present) for _ in range(runs)], dtype=float) for present in (True, False)
+    }
     scores = {present: values.reshape(runs, -1) for present, values in scores.items()}
     half, count = runs // 2, scores[True].shape[1]
     best = -math.inf

@@ -151,7 +151,11 @@ def intruded(make, kind=CountSketch):
         state = private.private_from_bytes(sketch.to_bytes())._sketch.rows([TARGET])[0]
         again = sketch.query([TARGET]).rows[0]
         public = known(kind, np.concatenate([EARLY, LATE])) - known(kind, EARLY)
-        return (state - seen - public >= 1).sum(), (again - state >= 1).sum(), (again - seen - public >= 1).sum()
+        return (
+            (state - seen - public >= 1).sum(),
+            (again - state >= 1).sum(),
+            (again - seen - public >= 1).sum(),
+        )
 
     return play
 

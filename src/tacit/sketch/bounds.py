@@ -94,6 +94,8 @@ def laplace_quantile(q: float, uses: int) -> float:
     from scipy.optimize import brentq
     from scipy.special import gammaincinv, ndtr
 
+    if q >= 0.5:
+        return 0.0  # the quantile is negative: 0 is above it
     if uses >= 64:
         z = normal_quantile(q)
         return math.sqrt(2 * uses) * (z + (z**3 - 3 * z) / (8 * uses))

@@ -53,7 +53,9 @@ def read_items(items: object, seed: int, argument: str = "items") -> Items:
         return items
     if hasattr(items, "__arrow_c_stream__") or hasattr(items, "__arrow_c_array__"):
         return _from_arrow(items, seed, argument)
-    if isinstance(items, str | bytes) or not hasattr(items, "__len__"):
+    if isinstance(items, str | bytes | dict) or not (
+        hasattr(items, "__len__") and hasattr(items, "__getitem__")
+    ):
         raise arrays.refuse(items, argument, HINT)
     if hasattr(items, "__array__"):
         values = np.asarray(items)

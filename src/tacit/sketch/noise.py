@@ -37,7 +37,8 @@ from tacit.errors import TacitError
 from tacit.sketch import bounds
 
 LARGEST_SCALE = 2.0**40  # far above any count: more noise answers nothing
-BLOCK = 4096  # draws in one call of OpenDP: how long a caller can wait for the thread
+BLOCK = 4096  # draws in one call of OpenDP beside the program
+LEAST = 128  # a call costs as much as fifty draws: never draw fewer, and keep the rest
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ class Law:
         """A number that a sum of `uses` draws exceeds with probability q, up to rounding."""
         if self.kind == "laplace":
             return self.scale * bounds.laplace_quantile(q, uses)
-        return self.scale * math.sqrt(uses) * bounds.normal_quantile(q)
+        return self.scale * math.sqrt(uses) * max(bounds.normal_quantile(q), 0.0)
 
 
 @lru_cache(maxsize=4096)
@@ -130,7 +131,12 @@ class Exact:
         """`count` draws: from the blocks first, then new ones."""
         taken = self._take(law, count) if ahead else []
         missing = count - sum(map(len, taken))
-        if missing:
+        if missing and ahead:
+            block = _opendp(law, max(missing, LEAST))
+            taken.append(block[:missing])
+            if len(block) > missing:
+                self._keep(law, block[missing:].copy())
+        elif missing:
             taken.append(_opendp(law, missing))
         return np.concatenate(taken) if taken else np.empty(0, np.int64)
 
@@ -167,8 +173,11 @@ class Exact:
             if missing <= 0:
                 return
             block = _opendp(law, min(missing, BLOCK))
-            with self._lock:
-                self._blocks.setdefault(law, []).append(block)
+            self._keep(law, block)
+
+    def _keep(self, law: Law, block: Integers) -> None:
+        with self._lock:
+            self._blocks.setdefault(law, []).append(block)
 
     def ready(self, law: Law) -> int:
         """How many draws of a law wait."""

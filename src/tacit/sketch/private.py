@@ -165,7 +165,8 @@ class Private:
     def _from(cls, record: dict[str, Any], parts: Parts) -> Self:
         held = unpack(record["sketch"], parts)
         empty = type(held)(held.d, held.w, held.seed)
-        made = cls(empty, Privacy.from_record(record["privacy"]), **record["own"])
+        own = {name: Fraction(v) if isinstance(v, str) else v for name, v in record["own"].items()}
+        made = cls(empty, Privacy.from_record(record["privacy"]), **own)
         made._sketch = held
         made.ledger = Ledger.from_record(record["ledger"])
         made._restore(parts)
@@ -416,9 +417,8 @@ def from_bytes(data: bytes) -> Sketch:
 
 
 def check_eta(eta: object) -> Fraction:
-    """A share inside (0, 1); a text such as "1/2" too, as states write it."""
-    value = Fraction(eta) if isinstance(eta, str) else eta
-    return check.bounded(value, "eta", lambda v: 0 < v < 1, "give a number between 0 and 1, such as 0.5")
+    """A share inside (0, 1)."""
+    return check.bounded(eta, "eta", lambda v: 0 < v < 1, "give a number between 0 and 1, such as 0.5")
 
 
 def _survey(cells: Integers, variance: npt.NDArray[np.float64], signed: bool) -> Survey:
