@@ -1,12 +1,14 @@
 """The thesis' parameters, and what it leaves open.
 
-The stream has 2^27 items from Zipf(1) on {1, ..., 2^29}. A scenario has a privacy epsilon, d rows, queries in batches of n_Q items, and a
-pool: items come from the u most frequent. Queries begin after 500,000 items; 10^6 items are queried in all.
+The stream has 2^27 items from Zipf(1) on {1, ..., 2^29}. A scenario has a privacy epsilon, d rows, queries in
+batches of n_Q items, and a pool: items come from the u most frequent. Queries begin after 500,000 items; 10^6 items
+are queried in all.
 
-Open in the text, and settled so: the k-th of B batches comes after 500,000 + k (2^27 - 500,000) / B items; a batch is drawn with
-replacement, for n_Q may exceed u; the u most frequent items are those of the law, 1..u; the relative error is
-abs(estimate - f) / max(f, 1), since most of 500,000 items have not occurred in the beginning. Epsilon infinity is a sketch without noise.
-All scenarios of a run share the stream, the hashes (deeper sketches add rows) and the queries of their pool and batch size.
+Open in the text, and settled so: the k-th of B batches comes after 500,000 + k (2^27 - 500,000) / B items; a batch
+is drawn with replacement, for n_Q may exceed u; the u most frequent items are those of the law, 1..u; the relative
+error is abs(estimate - f) / max(f, 1), since most of 500,000 items have not occurred in the beginning. Epsilon
+infinity is a sketch without noise. All scenarios of a run share the stream, the hashes (deeper sketches add rows)
+and the queries of their pool and batch size.
 """
 
 from __future__ import annotations

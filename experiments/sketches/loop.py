@@ -1,8 +1,8 @@
 """One run of Algorithm 6 for all scenarios at once: one pass over the stream.
 
-Noise that is kept adds to the exact cells, so a scenario needs a table of its noise alone; the exact table, for the deepest sketch, is
-shared. Noise is discrete Laplace as in `tacit.sketch.noise`: the difference of two geometric numbers, from numpy's generator.
-`tests/experiments/test_sketches.py` holds the loop to `tacit.sketch.UseAndKeep`.
+Noise that is kept adds to the exact cells, so a scenario needs a table of its noise alone; the exact table, for the
+deepest sketch, is shared. Noise is discrete Laplace as in `tacit.sketch.noise`: the difference of two geometric
+numbers, from numpy's generator. `tests/experiments/test_sketches.py` holds the loop to `tacit.sketch.UseAndKeep`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from experiments.sketches.grid import DEPTHS, EPSILONS, STREAM_SEED, Size
 from numba import njit
+
 from tacit.sketch import CountSketch, hashing
 from tacit.sketch.kernels import add_integers
 

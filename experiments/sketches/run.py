@@ -2,9 +2,10 @@
 
     python -m experiments.sketches.run [--runs 20] [--output FILE]
 
-A finished run is one line, so the command may be stopped at any time and goes on where it stood. A line has `run` (its seed) and
-`error`: the sums of the relative errors of all queries so far, divided by their number in all (10^6), at 40 times, for each pool,
-batch size, epsilon and depth of `grid`: the cumulative mean relative error. Memory: 150 MB.
+A finished run is one line, so the command may be stopped at any time and goes on where it stood. A line has `run`
+(its seed) and `error`: the sums of the relative errors of all queries so far, divided by their number in all
+(10^6), at 40 times, for each pool, batch size, epsilon and depth of `grid`: the cumulative mean relative error.
+Memory: 150 MB.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The experiments on sketches: the compiled loop against the library, the recursions against brute force, the quick form."""
+"""The experiments on sketches: compiled loop against library, recursions against brute force, the quick form."""
 
 import math
 
@@ -7,8 +7,8 @@ import pytest
 from experiments.sketches.grid import DEPTHS, EPSILONS, STREAM_SEED, Size
 from experiments.sketches.loop import laplace, run, zipf
 from numba import njit
-from sketch.support import chi_square_p
 
+from sketch.support import chi_square_p
 from tacit.sketch import CountSketch, UseAndKeep, noise
 
 ALARM = 1e-6
@@ -68,7 +68,7 @@ def played(number, size, epsilon, d, batch, pool, queries):
 
 
 def test_the_loop_is_the_librarys_use_and_keep():
-    """Mean errors over 40 runs, paired by hashes and stream; 6 comparisons, none beyond 5.5 standard errors (1e-6 in all)."""
+    """Mean errors over 40 runs, paired by hashes and stream: 6 comparisons, 5.5 standard errors, 1e-6 in all."""
     runs = [run(number, TINY)[-1] / TINY.queries for number in range(40)]
     for pool, batch, epsilon, d in [
         (0, 0, 1.0, 3), (0, 1, 0.05, 9), (1, 1, 1.0, 9), (1, 2, 0.05, 3), (0, 0, math.inf, 9), (1, 2, math.inf, 15)

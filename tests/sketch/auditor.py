@@ -1,12 +1,12 @@
 """Bounds the privacy loss of a released distribution from below, by running it.
 
-A *play* runs one stream with one adaptive schedule of queries and returns scores: numbers that an observer can compute from
-the answers. It is played often with the differing element and without it. On the first half of the plays each score picks its
-event, {score >= t} or {score <= t} or {score = t}, with the largest ratio; on the second half Clopper and Pearson's intervals of
-the two probabilities p, q bound ln((p - delta) / q) from below.
+A *play* runs one stream with one adaptive schedule of queries and returns scores: numbers that an observer can
+compute from the answers. It is played often with the differing element and without it. On the first half of the
+plays each score picks its event, {score >= t} or {score <= t} or {score = t}, with the largest ratio; on the second
+half Clopper and Pearson's intervals of the two probabilities p, q bound ln((p - delta) / q) from below.
 
-The bound of each of the scores and directions holds with probability 1 - alarm / (2 scores), so an honest mechanism has a bound
-above its epsilon with probability `alarm` at most.
+The bound of each of the scores and directions holds with probability 1 - alarm / (2 scores), so an honest mechanism
+has a bound above its epsilon with probability `alarm` at most.
 """
 
 import math

@@ -1,15 +1,15 @@
 """The released distribution itself: what every wrapper leaks, and planted faults that must be seen.
 
-Every honest case is wrong with probability 1e-6 at most (`auditor`). The real noise of OpenDP has no seed; the faults exceed
-their epsilon by so much that one is missed with probability below 1e-6 too.
+Every honest case is wrong with probability 1e-6 at most (`auditor`). The real noise of OpenDP has no seed; the
+faults exceed their epsilon by so much that one is missed with probability below 1e-6 too.
 """
 
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from sketch.auditor import lower_bound
 
+from sketch.auditor import lower_bound
 from tacit.errors import TacitError
 from tacit.sketch import (
     CellPerturbation,
@@ -45,8 +45,8 @@ def test_the_two_queried_items_share_no_cell():
 def adaptive(make, kind):
     """Query, stream, and query again as the first answer says; the target comes in between, or not.
 
-    Scores: in how many rows the first use after the arrival is above the value of the shorter stream, given the use before it
-    or not; and how often that is so in all later uses together.
+    Scores: in how many rows the first use after the arrival is above the value of the shorter stream, given the use
+    before it or not; and how often that is so in all later uses together.
     """
     before = known(kind, EARLY)
     after = known(kind, np.concatenate([EARLY, LATE]))

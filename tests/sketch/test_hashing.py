@@ -1,12 +1,13 @@
 """Hashes: the published functions, the same everywhere, and as independent as the mathematics asks."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import xxhash
-from oracles import sketch_cells, sketch_place
 from scipy.stats import binomtest
-from sketch.support import chi_square_p
 
+from oracles import sketch_cells, sketch_place
+from sketch.support import chi_square_p
 from tacit.sketch import CountMinSketch, CountSketch, hashing
 from tacit.sketch.items import read_items
 
@@ -26,6 +27,24 @@ def test_integers_are_hashed_by_xxh3(seed):
     own = int(hashing._stream(seed, 2)[0])
     expected = [xxhash.xxh3_64_intdigest(int(k).to_bytes(8, "little", signed=True), own) for k in KEYS]
     assert hashing.digest(KEYS, seed).tolist() == expected
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_strings_of_every_length_are_hashed_by_xxh3(seed):
+    own = int(hashing._stream(seed, 2)[1])
+    rng = np.random.default_rng(1)
+    strings = [rng.bytes(size) for size in [*range(40), 100, 129, 241, 5000] for _ in range(5)]
+    expected = [xxhash.xxh3_64_intdigest(string, own) for string in strings]
+    assert read_items(strings, seed).digests.tolist() == expected
+    words = ["", "é", "ant", "a long word above sixteen", "中文"]
+    expected = [xxhash.xxh3_64_intdigest(word.encode(), own) for word in words]
+    for items in (
+        words,
+        pa.array(words),
+        pa.array(words)[1:].take([0, 1, 2, 3]),
+        pa.array(["x", *words])[1:],
+    ):
+        assert read_items(items, seed).digests.tolist() == expected[-len(items) :]
 
 
 def test_a_seed_means_the_same_everywhere():
@@ -86,7 +105,7 @@ def test_columns_and_signs_of_orderly_keys_are_even(keys):
 
 
 def test_pairs_collide_and_agree_as_often_as_independence_says():
-    """Over seeds: two columns agree with probability 1/w; the product of two signs is even, also where columns agree."""
+    """Over seeds: two columns agree with probability 1/w; two signs in half of the cases, also where columns do."""
     seeds, w = range(4000), 8
     same, agree, both = 0, 0, 0
     for seed in seeds:

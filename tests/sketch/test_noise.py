@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import laplace as continuous_laplace
 from scipy.stats import norm
-from sketch.support import chi_square_p
 
+from sketch.support import chi_square_p
 from tacit.errors import TacitError
 from tacit.sketch import CountSketch, Privacy, UseAndKeep, bounds, noise
 from tacit.sketch.noise import Exact, Law, Simulated

@@ -27,7 +27,7 @@ def test_sampling_gives_the_stated_loss(epsilon, rate):
 
 
 def test_sampling_never_helps_the_noise():
-    """After rescaling, noise of one cell has scale 1 / (r e'), and r e' <= e: the thesis' remark on accuracy, in numbers."""
+    """After rescaling, the noise of one cell has scale 1 / (r e'), and r e' < e."""
     for epsilon in (0.01, 1, 5):
         for rate in (0.1, 0.5, 0.9):
             assert rate * Privacy(epsilon=epsilon, sampling=rate).budget < epsilon
@@ -35,7 +35,7 @@ def test_sampling_never_helps_the_noise():
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-6), (1, 1e-6), (1, 0.01), (5, 1e-9)])
 def test_the_conversion_is_safe_and_near_the_best(epsilon, delta):
-    """Gaussian noise of that rho has its exact delta (Balle and Wang's formula) at most the stated one, and not far below."""
+    """Gaussian noise of that rho has its exact delta (Balle and Wang's formula) below the stated one, not far."""
     rho = largest_rho(epsilon, delta)
     scale = 1 / math.sqrt(2 * rho)
 

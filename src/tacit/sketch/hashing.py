@@ -25,7 +25,7 @@ The seed is public: hashing protects nobody, and whoever knows it can choose ite
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
@@ -63,11 +63,19 @@ def integer_flip(seed: int) -> np.uint64:
     return np.uint64((_SECRET - (own ^ (swapped << 32))) & _MASK)
 
 
-def digest_bytes(items: Iterable[bytes], count: int, seed: int) -> Words:
-    """The digests of byte strings."""
-    own = int(_stream(seed, 2)[1])
-    one = _xxh3()
-    return np.fromiter((one(item, own) for item in items), np.uint64, count)
+def digest_bytes(data: npt.NDArray[np.uint8], offsets: Integers, seed: int) -> Words:
+    """The digests of byte strings that lie one after the other: number n from offsets[n] to offsets[n + 1]."""
+    from tacit.sketch import xxh3
+
+    own = _stream(seed, 2)[1]
+    out = np.empty(len(offsets) - 1, np.uint64)
+    xxh3.hash_short(data, offsets, own, out)
+    long = np.flatnonzero(np.diff(offsets) > xxh3.SHORT)
+    if len(long):
+        one, seeded = _xxh3(), int(own)
+        places = zip(offsets[long].tolist(), offsets[long + 1].tolist(), strict=True)
+        out[long] = np.fromiter((one(data[a:b], seeded) for a, b in places), np.uint64, len(long))
+    return out
 
 
 def digest(keys: object, seed: int) -> Words:
@@ -90,15 +98,14 @@ def places(digests: Words, seed: int, d: int, w: int) -> tuple[Integers, npt.NDA
     return columns, signs
 
 
-def _xxh3() -> Callable[[bytes, int], int]:
+def _xxh3() -> Callable[..., int]:
     try:
         from xxhash import xxh3_64_intdigest
     except ImportError:
         raise TacitError(
             "dependency_missing",
-            "strings are hashed by xxhash, which is not installed",
+            "strings above 16 bytes are hashed by xxhash, which is not installed",
             argument="items",
-            hint="pip install 'tacit[sketch]'; integers need nothing more",
+            hint="pip install 'tacit[sketch]'; integers and short strings need nothing more",
         ) from None
-    found: Callable[[bytes, int], int] = xxh3_64_intdigest
-    return found
+    return xxh3_64_intdigest

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tacit import arrays
 from tacit.arrays import Integers
@@ -72,7 +73,7 @@ def _from_list(values: list[Any], seed: int, argument: str) -> Items:
         raise arrays.refuse(values, argument, HINT)
     kinds = set(map(type, values))
     if kinds <= {str, bytes}:
-        return Items(seed, None, hashing.digest_bytes(_as_bytes(values, kinds), len(values), seed))
+        return Items(seed, None, hashing.digest_bytes(*_joined(values, kinds), seed))
     if all(issubclass(kind, int | np.integer) and kind is not bool for kind in kinds):
         try:
             return Items(seed, np.fromiter(values, np.int64, len(values)), None)
@@ -82,10 +83,16 @@ def _from_list(values: list[Any], seed: int, argument: str) -> Items:
     raise arrays.refuse(wrong, argument, HINT)
 
 
-def _as_bytes(values: list[Any], kinds: set[type]) -> Any:
-    if kinds == {str}:
-        return map(str.encode, values)
-    return (value.encode() if isinstance(value, str) else value for value in values)
+def _joined(values: list[Any], kinds: set[type]) -> tuple[npt.NDArray[np.uint8], Integers]:
+    """All strings in one buffer, and where each begins."""
+    if kinds == {str} and (text := "".join(values)).isascii():
+        data = text.encode()
+    else:
+        values = [value.encode() if isinstance(value, str) else value for value in values]
+        data = b"".join(values)
+    offsets = np.zeros(len(values) + 1, np.int64)
+    np.cumsum(np.fromiter(map(len, values), np.int64, len(values)), out=offsets[1:])
+    return np.frombuffer(data, np.uint8), offsets
 
 
 def _fits(value: object) -> bool:
@@ -123,13 +130,22 @@ def _from_arrow(items: object, seed: int, argument: str) -> Items:
         values = column.to_numpy()
         return Items(seed, arrays.integers(values, argument, -(2**63), 2**63 - 1), None)
     if _is_text(pa, column.type):
-        return _from_dictionary(column.dictionary_encode(), seed, argument)
+        parts = [_arrow_digests(pa, chunk, seed) for chunk in column.chunks if len(chunk)]
+        return Items(seed, None, np.concatenate(parts))
     raise arrays.refuse(items, argument, HINT)
 
 
 def _is_text(pa: Any, kind: Any) -> bool:
     kinds = ("string", "large_string", "string_view", "binary", "large_binary", "binary_view")
     return any(getattr(pa.types, f"is_{name}")(kind) for name in (*kinds, "fixed_size_binary"))
+
+
+def _arrow_digests(pa: Any, chunk: Any, seed: int) -> Words:
+    plain = chunk.cast(pa.large_binary())
+    _, offsets, data = plain.buffers()
+    starts = np.frombuffer(offsets, np.int64)[plain.offset : plain.offset + len(plain) + 1]
+    values = np.frombuffer(data if data is not None else b"", np.uint8)
+    return hashing.digest_bytes(values, starts, seed)
 
 
 def _from_dictionary(column: Any, seed: int, argument: str) -> Items:
