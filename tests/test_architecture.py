@@ -45,7 +45,7 @@ def test_no_seed_reaches_a_real_answer():
 
 
 def test_no_seed_reaches_released_noise():
-    """The wrappers draw from `noise.EXACT`; the simulated source is public nowhere, and takes an explicit hand to use."""
+    """The wrappers draw from `noise.EXACT`; the simulated source is not public."""
     for kind in (sketch.UseAndKeep, sketch.UseAndForget, sketch.CellPerturbation, sketch.MedianPerturbation):
         names = set(inspect.signature(kind).parameters) | set(inspect.signature(kind.query).parameters)
         assert not {"seed", "rng", "source"} & names
@@ -69,7 +69,9 @@ def run(code):
 
 
 def test_import_compiles_nothing_and_loads_no_heavy_part():
-    heavy = "{'numba', 'matplotlib', 'scipy', 'typer', 'rich', 'pandas', 'arviz', 'opendp', 'pyarrow', 'xxhash'}"
+    heavy = (
+        "{'numba', 'matplotlib', 'scipy', 'typer', 'rich', 'pandas', 'arviz', 'opendp', 'pyarrow', 'xxhash'}"
+    )
     for module in ("tacit", "tacit.sketch"):
         assert run(f"import sys, {module}; print(sorted({heavy} & set(sys.modules)))") == "[]"
     assert run("import sys, tacit_client; print('numpy' in sys.modules)") == "False"

@@ -1,14 +1,17 @@
-"""Every wrapper on real streams, at the same budget, beside a private histogram of the known domain and beside no privacy.
+"""Every wrapper on real streams, at the same budget, beside a private histogram of the known domain and beside no
+privacy.
 
     python -m experiments.sketches.compare --data DIR [--seeds 20]
 
-Streams: the words of Plato's Republic, the clicks of a news portal, the destinations of flights (files of DIR, or of $TACIT_DATA), and 10^6
-draws of Zipf(1) from 2^20. Twenty batches come at even times; each asks for the 100 items that are most frequent in the whole stream.
-A method gives the mean relative error over all answers, the share of 95 % intervals that hold the count, and their mean width
-over the mean count. A finished (stream, epsilon, seed) is a line of results/compare.jsonl; the command goes on where it stood.
+Streams: the words of Plato's Republic, the clicks of a news portal, the destinations of flights (files of DIR, or
+of $TACIT_DATA), and 10^6 draws of Zipf(1) from 2^20. Twenty batches come at even times; each asks for the 100 items
+that are most frequent in the whole stream. A method gives the mean relative error over all answers, the share of 95
+% intervals that hold the count, and their mean width over the mean count. A finished (stream, epsilon, seed) is a
+line of results/compare.jsonl; the command goes on where it stood.
 
-The histogram knows the domain and has a cell for every item: d = 1 and no collisions, with its noise kept ("histogram") or drawn
-anew with a twentieth of the budget each time ("histogram, split"). A privacy of clicks is that of one click, not of one reader.
+The histogram knows the domain and has a cell for every item: d = 1 and no collisions, with its noise kept
+("histogram") or drawn anew with a twentieth of the budget each time ("histogram, split"). A privacy of clicks is
+that of one click, not of one reader.
 """
 
 from __future__ import annotations
@@ -42,7 +45,11 @@ from tacit.sketch import (
 )
 
 RESULTS = Path(__file__).parent / "results" / "compare.jsonl"
-FILES = {"words": ("republic_words", "word"), "clicks": ("kosarak_clicks", "item"), "flights": ("nycflights13_stream", "dest")}
+FILES = {
+    "words": ("republic_words", "word"),
+    "clicks": ("kosarak_clicks", "item"),
+    "flights": ("nycflights13_stream", "dest"),
+}
 EPSILONS = (0.05, 0.3, 2.0)
 BATCHES, ASKED, W = 20, 100, 2000
 Array = npt.NDArray[Any]
@@ -72,7 +79,9 @@ def score(estimates: Array, ends: tuple[Array, Array] | None, counts: Array) -> 
     return [error, covered, float((ends[1] - ends[0]).mean() / max(counts.mean(), 1.0))]
 
 
-def play(items: Array, asked: Array, update: Callable[[Array], None], query: Callable[[Array], Result]) -> list[Result]:
+def play(
+    items: Array, asked: Array, update: Callable[[Array], None], query: Callable[[Array], Result]
+) -> list[Result]:
     """Twenty parts of the stream, a batch after each."""
     seen, out = np.zeros(len(asked), np.int64), []
     for part in np.array_split(items, BATCHES):
@@ -97,16 +106,24 @@ def known(sketch: Private, answers: Answers) -> Survey | None:
     """What the interval is told: nothing where the rows suffice, the truth elsewhere."""
     if answers.signed and answers.rows is not None and answers.d >= 7:
         return None
-    cells = sketch._sketch.cells.astype(float)
-    noised = getattr(sketch, "_uses", np.zeros_like(cells)).sum() * getattr(getattr(sketch, "_law", None), "variance", 0.0)
-    second = max(float(np.median((cells**2).sum(axis=1))) - noised / sketch.d, 0.0)
+    squares = sketch._sketch.cells.astype(float) ** 2
+    if isinstance(sketch, UseAndKeep):
+        squares -= sketch._uses * sketch._law.variance
+    second = max(float(np.median(squares.sum(axis=1))), 0.0)
     return Survey(total=float(sketch._sketch.total), second_moment=second)
 
 
-def histogram(epsilon: float, items: Array, asked: Array, rng: np.random.Generator, keep: bool) -> list[Result]:
+def histogram(
+    epsilon: float, items: Array, asked: Array, rng: np.random.Generator, keep: bool
+) -> list[Result]:
     """Exact counts of the asked items, each with noise of its own."""
     share = Fraction(str(epsilon)) / (1 if keep else BATCHES)
-    law, source, kept, batches = noise.laplace(1 / share), noise.Simulated(rng), np.zeros(len(asked), np.int64), 0
+    law, source, kept, batches = (
+        noise.laplace(1 / share),
+        noise.Simulated(rng),
+        np.zeros(len(asked), np.int64),
+        0,
+    )
 
     def query(counts: Array) -> Result:
         nonlocal kept, batches
@@ -133,16 +150,18 @@ def one(name: str, items: Array, epsilon: float, seed: int) -> dict[str, Any]:
     for kind in (CountSketch, CountMinSketch):
         tag = "count" if kind is CountSketch else "count-min"
         for d in (3, 9):
-            shape = kind(d, W, seed)
-            found[f"keep, {tag}, d={d}"] = private(UseAndKeep(shape, epsilon), items, asked, rng)
-        found[f"forget, {tag}, d=3"] = private(UseAndForget(shape.__class__(3, W, seed), epsilon), items, asked, rng)
+            found[f"keep, {tag}, d={d}"] = private(UseAndKeep(kind(d, W, seed), epsilon), items, asked, rng)
+        found[f"forget, {tag}, d=3"] = private(UseAndForget(kind(3, W, seed), epsilon), items, asked, rng)
         found[f"no privacy, {tag}, d=9"] = plain(kind, 9, items, asked, seed)
-    found["forget, count, d=3, eta=0.9"] = private(UseAndForget(CountSketch(3, W, seed), epsilon, 0.9), items, asked, rng)
-    found["pan-private, count, d=3"] = private(UseAndKeep(CountSketch(3, W, seed), epsilon, True), items, asked, rng)
-    found["median, count, d=9"] = private(MedianPerturbation(CountSketch(9, W, seed), epsilon, BATCHES), items, asked, rng)
+    small, deep = CountSketch(3, W, seed), CountSketch(9, W, seed)
+    found["forget, count, d=3, eta=0.9"] = private(UseAndForget(small, epsilon, 0.9), items, asked, rng)
+    found["pan-private, count, d=3"] = private(UseAndKeep(small, epsilon, True), items, asked, rng)
+    found["median, count, d=9"] = private(MedianPerturbation(deep, epsilon, BATCHES), items, asked, rng)
     found["histogram"] = histogram(epsilon, items, asked, rng, keep=True)
     found["histogram, split"] = histogram(epsilon, items, asked, rng, keep=False)
-    means = {method: [float(f"{v:.4g}") for v in np.mean(results, axis=0)] for method, results in found.items()}
+    means = {
+        method: [float(f"{v:.4g}") for v in np.mean(results, axis=0)] for method, results in found.items()
+    }
     last = {method: float(f"{results[-1][0]:.4g}") for method, results in found.items()}
     return {"stream": name, "epsilon": epsilon, "seed": seed, "mean": means, "last error": last}
 
@@ -158,7 +177,9 @@ def main() -> None:
     """Add the lines that are missing."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     data = os.environ.get("TACIT_DATA")
-    parser.add_argument("--data", type=Path, default=Path(data) if data else None, help="folder of the real streams")
+    parser.add_argument(
+        "--data", type=Path, default=Path(data) if data else None, help="folder of the real streams"
+    )
     parser.add_argument("--seeds", type=int, default=20, help="how many of each")
     options = parser.parse_args()
     there = {(line["stream"], line["epsilon"], line["seed"]) for line in finished()}

@@ -6,12 +6,14 @@
 
     P(m_i <= m) = P(Poisson <= m)^w P(S = n_Q) / P(Poisson(n_Q) = n_Q),
 
-S the sum of w Poisson counts, each at most m; its law comes from the w-th power of one characteristic function. The recursion over the cells
-(Ramakrishna, 1988) gives the same numbers and is the oracle of the test; it costs n_Q^2 w steps.
+S the sum of w Poisson counts, each at most m; its law comes from the w-th power of one characteristic function. The
+recursion over the cells (Ramakrishna, 1988) gives the same numbers and is the oracle of the test; it costs n_Q^2 w
+steps.
 
-**Noise**: the mean absolute error that privacy adds when the exact rows of an item are (d + 1) / 2 zeros and (d - 1) / 2 times u. Median
-perturbation adds one draw of scale m_Q / epsilon to the median, cell perturbation one of scale d / epsilon to each row. The thesis puts
-m_Q = d; here also the bound of Algorithm 4 for a real batch of 10^4 items, d E(m_i).
+**Noise**: the mean absolute error that privacy adds when the exact rows of an item are (d + 1) / 2 zeros and (d -
+1) / 2 times u. Median perturbation adds one draw of scale m_Q / epsilon to the median, cell perturbation one of
+scale d / epsilon to each row. The thesis puts m_Q = d; here also the bound of Algorithm 4 for a real batch of 10^4
+items, d E(m_i).
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from scipy.stats import binom, poisson
 
 RESULTS = Path(__file__).parent / "results" / "curves.json"
 COLUMNS = (500, 5000, 50_000)
-SIZES = tuple(round(10 ** (k / 4)) for k in range(25))
+SIZES = tuple(round(10 ** (k / 2)) for k in range(13))
 DEPTHS = (3, 9, 15)
 EPSILON = 1.0
 SPREADS = tuple(range(0, 101, 2))
@@ -36,7 +38,10 @@ Floats = npt.NDArray[np.float64]
 
 def fullest(n: int, w: int) -> float:
     """E(m_i): the mean of the largest of w multinomial counts of n items."""
-    mean, m, total = n / w, math.ceil(n / w), float(math.ceil(n / w))
+    mean = n / w
+    # Below this m the fullest cell is larger but for a probability of e^-40.
+    m = max(math.ceil(mean), int(poisson.isf(40 / w, mean)) if w > 40 else 0)
+    total = float(m)
     while True:
         beyond = 1 - at_most(m, n, w, mean)
         total += beyond
@@ -52,7 +57,7 @@ def at_most(m: int, n: int, w: int, mean: float) -> float:
     mass = poisson.pmf(np.arange(m + 1), mean)
     kept = mass.sum()
     # A period far wider than the spread of the sum, so that nothing folds back onto n.
-    period = 2 ** math.ceil(math.log2(40 * math.sqrt(n) + 200))
+    period = 2 ** math.ceil(math.log2(20 * math.sqrt(n) + 200))
     spectrum = np.fft.fft(mass / kept, period).astype(np.complex128) ** w
     turned = np.exp(2j * np.pi * (np.arange(period) * (n % period) % period) / period)
     at_sum = float((spectrum * turned).real.mean())

@@ -128,11 +128,9 @@ class Sketch:
         The probability is over the seed: it must not be chosen by who makes the stream or the queries. See `bounds`.
         """
         alpha = 1 - bounds.check_level(level)
-        estimates = self.query(items).astype(np.float64)
-        below, above = self._reach(alpha)
-        return estimates - below, estimates + above
+        return self._interval(read_items(items, self.seed), alpha)
 
-    def _reach(self, alpha: float) -> tuple[float, float]:
+    def _interval(self, items: Items, alpha: float) -> tuple[Floats, Floats]:
         raise NotImplementedError
 
     def heavy_hitters(self, candidates: object, share: float) -> Integers:
@@ -203,9 +201,14 @@ class CountSketch(Sketch):
         """The median over the rows of the sums of squared cells: an estimate of F, the sum of the squared counts."""
         return float(np.median((self.cells.astype(np.float64) ** 2).sum(axis=1)))
 
-    def _reach(self, alpha: float) -> tuple[float, float]:
+    def _interval(self, items: Items, alpha: float) -> tuple[Floats, Floats]:
+        k = bounds.ranks(alpha, self.d)
+        if k:
+            rows = np.sort(self.rows(items), axis=1).astype(np.float64)
+            return rows[:, k - 1], rows[:, self.d - k]
+        estimates = self.query(items).astype(np.float64)
         reach = bounds.median_reach(alpha, self.d, self.second_moment() / self.w)
-        return reach, reach
+        return estimates - reach, estimates + reach
 
 
 class CountMinSketch(Sketch):
@@ -220,8 +223,9 @@ class CountMinSketch(Sketch):
         out: Integers = rows.min(axis=1).astype(np.int64)
         return out
 
-    def _reach(self, alpha: float) -> tuple[float, float]:
-        return bounds.minimum_reach(alpha, self.d, self.total / self.w), 0.0
+    def _interval(self, items: Items, alpha: float) -> tuple[Floats, Floats]:
+        estimates = self.query(items).astype(np.float64)
+        return estimates - bounds.minimum_reach(alpha, self.d, self.total / self.w), estimates
 
 
 KINDS: dict[str, type[Sketch]] = {kind.kind: kind for kind in (CountSketch, CountMinSketch)}
