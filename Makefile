@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 SOURCES := pyproject.toml clients/python/pyproject.toml constraints.txt
 TESTS ?= tests
 
-.PHONY: help demo test check lint types imports docs bench accuracy adobest real reference wheels test-wheel test-plain vectors clean
+.PHONY: help demo test check lint types imports docs bench accuracy adobest real reference sketches wheels test-wheel test-plain vectors clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -53,6 +53,7 @@ bench: $(VENV)/bench  ## speed beside other libraries, about ten minutes
 	$(BIN)/python benchmarks/posterior.py
 	$(BIN)/python benchmarks/laws.py
 	$(BIN)/python benchmarks/nuts.py
+	$(BIN)/python benchmarks/sketches.py
 
 accuracy: $(VENV)/bench  ## accuracy beside other libraries; goes on where it stood, about an hour and a half in all
 	$(BIN)/python benchmarks/accuracy.py
@@ -74,6 +75,13 @@ real: $(VENV)/dev  ## real answers from the files in TACIT_DATA; goes on where i
 
 reference: $(VENV)/bench  ## long NUTS runs for the tests of the exact sampler, about ten minutes
 	$(BIN)/python tests/posterior/make_reference.py
+
+sketches: $(VENV)/dev  ## the thesis' sketches and real streams; TACIT_DATA=DIR holds these; goes on where it stood, half an hour
+	$(BIN)/python -m experiments.sketches.run
+	$(BIN)/python -m experiments.sketches.compare
+	$(BIN)/python -m experiments.sketches.curves
+	$(BIN)/python -m experiments.sketches.figures
+	$(BIN)/python -m experiments.sketches.claims --write
 
 vectors: $(VENV)/base  ## write vectors/v1 again
 	$(BIN)/python vectors/make.py

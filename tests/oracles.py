@@ -6,14 +6,18 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable
 from fractions import Fraction
+from itertools import product
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import erfcx, log_ndtr, ndtr
 from scipy.stats import norm
 
 from tacit_client.tables import Table, Value
 
 Law = dict[Value, Fraction]
+Array = npt.NDArray[Any]
 
 
 class _More(Exception):
@@ -134,3 +138,29 @@ def clipped_log_densities(y, lo, hi, scale, noise, points):
     t += np.exp((lo - inside) / b) * (ndtr(left) - tilted(left))
     t += np.exp((inside - hi) / b) * (ndtr(-right) - tilted(-right))
     return np.log(t / (2 * b)) - np.abs(y - inside) / b
+
+
+def sketch_place(digest: int, words: list[int], w: int) -> tuple[int, int]:
+    """Column and sign of a digest in a row of a sketch, in whole numbers without a limit."""
+    low, high = digest % 2**32, digest >> 32
+    column = (((words[0] + low) * (words[1] + high) + words[2]) % 2**64 >> 32) * w >> 32
+    sign = ((words[3] + low) * (words[4] + high) + words[5]) % 2**64 >> 63
+    return column, 1 - 2 * sign
+
+
+def sketch_cells(
+    digests: Iterable[int], weights: Iterable[int], words: list[list[int]], w: int, signed: bool
+) -> Array:
+    """The table of a sketch, one item and one row at a time."""
+    cells = np.zeros((len(words), w), np.int64)
+    for digest, weight in zip(digests, weights, strict=True):
+        for i, row in enumerate(words):
+            column, sign = sketch_place(digest, row, w)
+            cells[i, column] += weight * (sign if signed else 1)
+    return cells
+
+
+def most_touched(columns: Array) -> int:
+    """m of a batch: every choice of one column in each row."""
+    choices = product(*(sorted(set(line)) for line in columns.T.tolist()))
+    return max(int((columns == np.array(choice)).any(axis=1).sum()) for choice in choices)

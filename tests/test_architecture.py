@@ -11,7 +11,7 @@ import pytest
 
 import tacit
 import tacit_client
-from tacit import channels
+from tacit import channels, sketch
 from tacit_client.tables import KINDS
 
 CLIENT = Path(tacit_client.__file__).parent
@@ -44,6 +44,16 @@ def test_no_seed_reaches_a_real_answer():
     assert list(answer.parameters) == ["self", "round", "answer"]
 
 
+def test_no_seed_reaches_released_noise():
+    """The wrappers draw from `noise.EXACT`; the simulated source is not public."""
+    for kind in (sketch.UseAndKeep, sketch.UseAndForget, sketch.CellPerturbation, sketch.MedianPerturbation):
+        names = set(inspect.signature(kind).parameters) | set(inspect.signature(kind.query).parameters)
+        assert not {"seed", "rng", "source"} & names
+        assert kind(sketch.CountSketch(3, 5), 1.0)._source is sketch.noise.EXACT
+    assert not hasattr(sketch, "Simulated")
+    assert "random" not in set(imported_by(Path(sketch.private.__file__)))
+
+
 def test_floats_take_no_part_in_a_real_answer():
     for kind in KINDS.values():
         source = ast.parse(textwrap.dedent(inspect.getsource(kind._draw)))
@@ -59,8 +69,11 @@ def run(code):
 
 
 def test_import_compiles_nothing_and_loads_no_heavy_part():
-    heavy = "{'numba', 'matplotlib', 'scipy', 'typer', 'rich', 'pandas', 'arviz'}"
-    assert run(f"import sys, tacit; print(sorted({heavy} & set(sys.modules)))") == "[]"
+    heavy = (
+        "{'numba', 'matplotlib', 'scipy', 'typer', 'rich', 'pandas', 'arviz', 'opendp', 'pyarrow', 'xxhash'}"
+    )
+    for module in ("tacit", "tacit.sketch"):
+        assert run(f"import sys, {module}; print(sorted({heavy} & set(sys.modules)))") == "[]"
     assert run("import sys, tacit_client; print('numpy' in sys.modules)") == "False"
 
 

@@ -14,6 +14,7 @@ import typer
 
 import tacit
 import tacit.channels
+import tacit.sketch
 import tacit_client
 from tacit.cli import app
 from tacit_client.errors import CODES
@@ -96,7 +97,9 @@ def test_the_examples_of_a_module_are_true(name):
     assert doctest.testmod(importlib.import_module(name), optionflags=FLAGS).failed == 0
 
 
-@pytest.mark.parametrize("module", [tacit, tacit.channels, tacit_client], ids=lambda module: module.__name__)
+@pytest.mark.parametrize(
+    "module", [tacit, tacit.channels, tacit.sketch, tacit_client], ids=lambda module: module.__name__
+)
 def test_every_public_name_is_in_the_reference(module):
     text = (REFERENCE / "python.md").read_text(encoding="utf-8")
     documented = set(re.findall(r"[A-Za-z_][\w.]*\w", text))
@@ -104,15 +107,24 @@ def test_every_public_name_is_in_the_reference(module):
     assert missing == set()
 
 
+def commands(group=None, name="tacit"):
+    """(name, command) of every command, those of groups of commands too."""
+    for word, command in (group or typer.main.get_command(app)).commands.items():
+        if hasattr(command, "commands"):
+            yield from commands(command, f"{name} {word}")
+        else:
+            yield f"{name} {word}", command
+
+
 def test_every_command_and_option_is_in_the_reference():
     text = (REFERENCE / "command-line.md").read_text(encoding="utf-8")
     sections = {part.partition("\n")[0]: part for part in re.split(r"^## ", text, flags=re.MULTILINE)}
     missing = set()
-    for name, command in typer.main.get_command(app).commands.items():
-        section = sections.get(f"tacit {name}", "")
+    for name, command in commands():
+        section = sections.get(name, "")
         options = [option for parameter in command.params for option in parameter.opts]
         missing |= {f"{name} {option}" for option in options if f"| `{option}` |" not in section}
-        if not re.search(rf"^\$.*\btacit {name}\b", section, re.MULTILINE):
+        if not re.search(rf"^\$.*\b{name}\b", section, re.MULTILINE):
             missing.add(f"an example of {name}")
     assert missing == set()
 

@@ -1,4 +1,5 @@
-"""The command line: `tacit channel`, `tacit audit`, `tacit plan`, `tacit simulate`, `tacit demo`."""
+"""The command line: `tacit channel`, `tacit audit`, `tacit plan`, `tacit simulate`, `tacit demo`,
+`tacit sketch`."""
 
 from tacit.cli import channel, studies
 from tacit.cli.base import app, main

@@ -12,6 +12,7 @@ from rich.progress import Progress
 
 import tacit
 from tacit.errors import TacitError
+from tacit.sketch.cli import app as sketch_app
 
 EXIT_REFUSED = 2
 
@@ -20,6 +21,7 @@ app = typer.Typer(
     no_args_is_help=True,
     help="Learn what a population thinks without learning what anyone said.",
 )
+app.add_typer(sketch_app, name="sketch")
 
 
 def main() -> None:

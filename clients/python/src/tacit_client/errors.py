@@ -28,10 +28,11 @@ CODES = {
     "channel_leaks": "A channel leaks more than it states.",
     "channel_mismatch": "A channel does not fit the question it is sent with.",
     "loss_above_cap": "A channel leaks more than this device gives to one study.",
-    "budget_exhausted": "The device has nothing left to give in its life-long ledger.",
+    "budget_exhausted": "Nothing is left in a ledger: that of a device for life, or of a private sketch.",
     "store_unusable": "The device's store cannot be read or written; nothing was sent.",
     "receipt_mismatch": "A receipt is not for the report that was sent.",
     "posterior_lost": "No value of the model can explain the reports.",
+    "sketch_mismatch": "A sketch does not fit the one it is merged into, or the reader it is given to.",
     "dependency_missing": "An optional package is not installed.",
 }
 
