@@ -29,6 +29,18 @@ def tacit(*arguments, stdin=""):
         (["subset", "--k", 10, "--epsilon", 0.5, "--size", 4], build.subset(10, 0.5, 4)),
         (["coarse", "--k", 10, "--epsilon", 0.5, "--keep", "1,3"], build.coarse(10, [1, 3], 0.5)),
         (["hashed", "--k", 5000, "--epsilon", 2], build.hashed(5000, 2)),
+        (
+            ["graded", "--lo", "-40.5", "--hi", 80, "--steps", 2, "--epsilon", 1],
+            build.graded(-40.5, 80, 2, 1),
+        ),
+        (
+            ["binned", "--edges", "-5,0, 20.50", "--epsilon", 2],
+            build.binned([-5, 0, 20.5], build.subset(4, 2)),
+        ),
+        (
+            ["binned", "--edges", "20,40", "--inner", "rrrr", "--subset", 1, "--kappa", 1, "--epsilon", 1],
+            build.binned([20, 40], build.rrrr(3, [1], 1, 1)),
+        ),
     ],
 )
 def test_a_channel_is_written_and_audited(arguments, table):
@@ -41,6 +53,36 @@ def test_a_channel_is_written_and_audited(arguments, table):
     assert result["id"] == channel_id(table)
     assert result["empirical"]["lower_bound"] <= result["loss"] <= float(result["epsilon"])
     assert result["loss"] > 0.9 * float(result["epsilon"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "argument"),
+    [
+        (["srr"], "k"),
+        (["graded", "--lo", 1, "--hi", 2], "steps"),
+        (["graded", "--lo", 2, "--hi", 1, "--steps", 1], "hi"),
+        (["graded", "--lo", "nan", "--hi", 1, "--steps", 1], "lo"),
+        (["graded", "--lo", 1, "--hi", 2, "--steps", 1, "--k", 2], "k"),
+        (["binned"], "edges"),
+        (["binned", "--edges", "1,,2"], "edges"),
+        (["binned", "--edges", "2,1"], "edges"),
+        (["binned", "--edges", "1,2", "--inner", "graded"], "inner"),
+        (["binned", "--edges", "1,2", "--inner", "srr", "--size", 1], "size"),
+        (["srr", "--k", 2, "--edges", "1"], "edges"),
+    ],
+    ids=str,
+)
+def test_options_that_do_not_go_together(arguments, argument):
+    result = tacit("channel", *arguments, "--epsilon", 1)
+    assert result.returncode == 2
+    assert f"[{argument}]" in result.stderr
+
+
+def test_audit_of_cells_for_people():
+    shown = tacit("audit", "-", "--samples", 500, stdin=channel_text(build.graded(20, 80, 1, 1)))
+    assert shown.returncode == 0
+    assert "2 cells of a number" in shown.stdout
+    assert "cell 0 against cell 1" in shown.stdout
 
 
 def test_audit_for_people(tmp_path):

@@ -144,5 +144,75 @@ def test_refusals(call, code, argument):
     assert refusal.value.hint
 
 
+NUMERIC = [
+    channels.graded(20, 80, 1, 1.0),
+    channels.graded(30, 50, 4, 1.0),
+    channels.binned([20, 40, 60], channels.subset(4, 0.5, 2)),
+    channels.binned([20, 40, 60], channels.hashed(4, 2.0)),
+]
+
+
+@given(st.integers(0, 10_000), st.permutations(range(len(NUMERIC))))
+@settings(max_examples=25, deadline=None)
+def test_evidence_about_a_number_is_a_monoid_too(seed, order):
+    rng = np.random.default_rng(seed)
+    asked = [(channel, channel.sample(rng.normal(50, 20, rng.integers(1, 6)), rng)) for channel in NUMERIC]
+    parts = [Evidence().add(channel, reports) for channel, reports in asked]
+    total = sum(parts, Evidence())
+    assert total + Evidence() == Evidence() + total == total
+    assert sum((parts[i] for i in order), Evidence()) == total
+    assert sum((one_by_one(channel, reports) for channel, reports in asked), Evidence()) == total
+    assert (parts[0] + parts[1]) + parts[2] == parts[0] + (parts[1] + parts[2])
+    assert Evidence.from_bytes(total.to_bytes()) == total
+    assert (total.k, total.numeric, total.exact, Evidence().numeric) == (None, True, True, False)
+
+
+def test_rows_of_numeric_evidence_are_those_of_each_channel():
+    evidence = Evidence()
+    for channel in NUMERIC:
+        evidence = evidence.add(channel, channel.sample(np.linspace(0, 100, 50), 1))
+    for tally in evidence.tallies:
+        rows, counts = tally.likelihood_rows()
+        expected = tally.channel.inner.likelihood(tally.reports)
+        np.testing.assert_allclose(rows, expected / expected.min(axis=1, keepdims=True))
+        assert rows.shape == (len(tally.reports), tally.channel.k)
+        assert counts.sum() == tally.n == 50
+
+
+def test_a_number_has_no_shares_of_categories():
+    channel = NUMERIC[2]
+    evidence = Evidence().add(channel, [[0, 1], [1, 2]])
+    calls = {
+        "moments": evidence.moments,
+        "likelihood": evidence.likelihood,
+        "log_likelihood": lambda: evidence.log_likelihood([[0.25] * 4]),
+        "gradient": lambda: evidence.gradient([[0.25] * 4]),
+        "sample": lambda: tacit.posterior.sample(tacit.Categorical(4), evidence),
+        "sensitivity": lambda: tacit.posterior.sensitivity(evidence),
+        "add categories": lambda: evidence.add(channel.inner, [[0, 1]]),
+        "add to categories": lambda: Evidence().add(channel.inner, [[0, 1]]) + evidence,
+        "study": lambda: tacit.Study(["a", "b", "c", "d"], epsilon=1.0).add(channel, [[0, 1]]),
+    }
+    for name, call in calls.items():
+        with pytest.raises(TacitError) as refusal:
+            call()
+        assert (refusal.value.code, refusal.value.argument) in (
+            ("channel_mismatch", "evidence"),
+            ("channel_mismatch", "channel"),
+        ), name
+    with pytest.raises(TacitError):
+        tacit.posterior.predictive_check(
+            tacit.posterior.sample(tacit.Categorical(4), Evidence(), draws=50), evidence
+        )
+
+
+def test_the_cells_of_one_channel_are_categories_of_its_inner_one():
+    channel = NUMERIC[2]
+    answers = np.random.default_rng(4).normal(45, 20, 20_000)
+    moments = Evidence().add(channel.inner, channel.sample(answers, 5)).moments()
+    shares = np.bincount(channel.cells(answers), minlength=4) / len(answers)
+    assert (np.abs(moments.theta - shares) < 5 * moments.standard_error).all()
+
+
 def test_public_names_are_the_ones_listed():
     assert all(hasattr(tacit, name) for name in tacit.__all__)

@@ -67,10 +67,12 @@ def test_leaking_channels_are_refused_by_server_and_device(vector, tmp_path):
         channels.from_json(vector["text"])
     assert refusal.value.code == "channel_leaks"
     table = parse_channel(vector["text"])
-    question = MAKE.Question("q", "q", labels=tuple(f"label {i}" for i in range(table.k)))
+    question, answer = MAKE.Question("q", "q", labels=tuple(f"label {i}" for i in range(table.k))), "label 0"
+    if table.kind == "binned":
+        question, answer = MAKE.Question("q", "q", unit="u", lowest="0", highest="1", step="0.5"), "0"
     device = Device(Store(tmp_path / "store"), cap=50, total=50)
     with pytest.raises(TacitError) as refusal:
-        device.answer(Round("s", question, 0, table, None), "label 0")
+        device.answer(Round("s", question, 0, table, None), answer)
     assert refusal.value.code == "channel_leaks"
 
 
@@ -81,6 +83,23 @@ def test_message(vector):
     assert MAKE.READERS[vector["type"]](vector["text"].encode()) == message
     if "id" in vector:
         assert message.id == vector["id"]
+
+
+@pytest.mark.parametrize("vector", load("answers.json"))
+def test_answer(vector, tmp_path):
+    if "code" in vector:
+        with pytest.raises(TacitError) as refusal:
+            MAKE.cell_of(vector)
+        assert refusal.value.code == vector["code"]
+        return
+    assert str(MAKE.cell_of(vector)) == vector["cell"]
+    if vector["type"] == "round":
+        answered = Round.from_json(vector["text"])
+        report = Device(Store(tmp_path / "store"), cap=50, total=50).answer(answered, vector["answer"])
+        assert answered.channel.check_report(report.value) == report.value
+    else:
+        cuts = [Fraction(cut) for cut in json.loads(vector["text"])["cuts"]]
+        assert sum(cut <= Fraction(vector["answer"]) for cut in cuts) == int(vector["cell"])
 
 
 @pytest.mark.parametrize("vector", load("refused.json"))

@@ -11,11 +11,24 @@ from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 
-from tacit_client import Question, Receipt, Report, Round, TacitError, build, certify, parse_channel
+from tacit_client import (
+    Question,
+    Receipt,
+    Report,
+    Round,
+    TacitError,
+    build,
+    canonical,
+    certify,
+    parse_channel,
+)
 from tacit_client.channel import channel_id, channel_text
-from tacit_client.tables import Blocks, Dense, Hashed, Subsets, Table, Value
+from tacit_client.check import answered_number
+from tacit_client.device import answered
+from tacit_client.tables import Binned, Blocks, Dense, Hashed, Subsets, Table, Value
 
 HERE = Path(__file__).parent / "v1"
+LEAST, MOST = f"-{'9' * 39}", "9" * 40
 EVEN = [[0.6, 0.3], [0.2, 0.2], [0.2, 0.5]]
 
 
@@ -46,6 +59,16 @@ def tables() -> dict[str, Table]:
         "hashed, the most buckets": build.hashed(2**21, 5.54),
         "dense": build.dense(EVEN, 1.5),
         "dense by hand": Dense(2, one, ((2, 1), (1, 2))),
+        "graded: the sign of a number": build.graded(20, 80, 1, 1),
+        "graded in four steps": build.graded("-40.5", "39.5", 4, 0.5),
+        "graded, cuts rounded": build.graded(0, 1, 3, 5),
+        "graded, large epsilon": build.graded("-0.001", "0.001", 9, 50),
+        "binned with srr": build.binned(["-1.5", 0, "2.25"], build.srr(4, 2)),
+        "binned with rrrr": build.binned([18, 30, 45, 65], build.rrrr(5, [1, 2], 1, 0.9)),
+        "binned with subset": build.binned([1, 10, 100, 1000, 10_000], build.subset(6, 0.5, 2)),
+        "binned with coarse": build.binned([20, 40, 60], build.coarse(4, [2], 1, 1)),
+        "binned with hashed": build.binned(list(range(-50, 49)), build.hashed(100, 2)),
+        "binned, cuts of forty characters": build.binned([LEAST, f"0.{'0' * 37}1", MOST], build.srr(4, 1)),
         "blocks by hand": Blocks(3, one, (), (0, 0, 0), (2, 0, 1)),
         "no information": Blocks(3, one, (), (0, 0, 0), (1, 0, 1)),
         "a ratio next to one": Blocks(2, one, (), (0, 0, 0), (10**127 + 1, 0, 10**127)),
@@ -54,6 +77,7 @@ def tables() -> dict[str, Table]:
         "leaks: subset": Subsets(6, one, None, 2, 3, 1),
         "leaks: hashed": Hashed(50, one, 4, 14, 5),
         "leaks: dense": Dense(2, one, ((11, 4), (1, 8))),
+        "leaks: binned": Binned((Fraction(1, 2),), Blocks(2, one, (), (0, 0, 0), (3, 0, 1))),
     }
 
 
@@ -124,6 +148,9 @@ def message_vectors() -> list[dict[str, object]]:
     first = Round("office-2026", poll, 0, build.srr(2, 1), None)
     second = Round("office-2026", poll, 1, build.subset(2, 1), first.id)
     coarse = Round("A.b_c-9", unicode, 0, build.coarse(3, [1], 0.7), None)
+    sign = Round("ages", number, 0, build.graded(18, 66, 1, 1), None)
+    grades = Round("ages", number, 1, build.graded("17.3", "64.9", 3, 1), sign.id)
+    ends = Round("colds", below, 0, build.binned(["-40.4", "-20.5", "-0.5"], build.subset(4, 1)), None)
     report_id = "000102030405060708090a0b0c0d0e0f"
     good = {
         "question of categories": poll,
@@ -133,6 +160,9 @@ def message_vectors() -> list[dict[str, object]]:
         "first round": first,
         "second round": second,
         "round with a coarse channel": coarse,
+        "round with the sign of a number": sign,
+        "round with a graded number": grades,
+        "round with a cell at either end of a scale": ends,
         "report of a category": Report(report_id, "office-2026", first.id, 1),
         "report of a set": Report(report_id, "office-2026", second.id, (0,)),
         "report of a hash": Report("f" * 32, "a", first.id, (2147483646, 0, 3)),
@@ -158,6 +188,9 @@ COARSE = channel_text(build.coarse(6, [1, 3], 1, 1))
 RRRR = channel_text(build.rrrr(5, [0, 2], 1, 0.9))
 HASHED = channel_text(build.hashed(50, 1))
 DENSE = channel_text(build.dense(EVEN, 1.5))
+BINNED = channel_text(build.binned(["-1.5", 0, "2.25"], build.srr(4, 1)))
+INNER = canonical.encode(json.loads(BINNED)["inner"])
+GRADED = channel_text(build.graded(20, 80, 2, 1))
 TOY = '{"epsilon":"1","k":"2","kind":"dense","rows":[["2","1"],["1","2"]],"type":"channel","version":"1"}'
 NINES = "9" * 129
 EDITS = [
@@ -210,6 +243,36 @@ EDITS = [
     ("size of a report that no message holds", MANY, '"size":"2"', '"size":"65537"'),
     ("one bucket", HASHED, '"buckets":"4"', '"buckets":"1"'),
     ("too many buckets", HASHED, '"buckets":"4"', '"buckets":"257"'),
+    ("no cuts", BINNED, '["-1.5","0","2.25"]', "[]"),
+    ("cuts is a string", BINNED, '["-1.5","0","2.25"]', '"0"'),
+    ("one cut too few", BINNED, '["-1.5","0","2.25"]', '["-1.5","0"]'),
+    ("one cut too many", BINNED, '["-1.5","0","2.25"]', '["-1.5","0","2.25","3"]'),
+    ("cuts not increasing", BINNED, '["-1.5","0","2.25"]', '["0","-1.5","2.25"]'),
+    ("cut twice", BINNED, '["-1.5","0","2.25"]', '["-1.5","-1.5","2.25"]'),
+    ("cut twice in two spellings", BINNED, '["-1.5","0","2.25"]', '["-1.5","0","0.0"]'),
+    ("cut with a trailing zero", BINNED, '"2.25"', '"2.250"'),
+    ("cut with a leading zero", BINNED, '"2.25"', '"02.25"'),
+    ("cut without a leading zero", BINNED, '"2.25"', '".25"'),
+    ("cut with a plus sign", BINNED, '"2.25"', '"+2.25"'),
+    ("cut with an exponent", BINNED, '"2.25"', '"1e999999999"'),
+    ("cut of minus zero", BINNED, '"0"', '"-0"'),
+    ("cut is NaN", BINNED, '"2.25"', '"NaN"'),
+    ("cut is infinite", BINNED, '"2.25"', '"Infinity"'),
+    ("cut in Arabic digits", BINNED, '"2.25"', '"٣"'),
+    ("cut is a number", BINNED, '"2.25"', "2.25"),
+    ("cut is a list", BINNED, '"2.25"', '["2.25"]'),
+    ("cut of forty-one characters", BINNED, '"2.25"', f'"{"9" * 41}"'),
+    ("no inner channel", BINNED, f'"inner":{INNER},', ""),
+    ("inner is null", BINNED, INNER, "null"),
+    ("inner without a kind", BINNED, '"kind":"blocks",', ""),
+    ("inner of an unknown kind", BINNED, '"kind":"blocks"', '"kind":"laplace"'),
+    ("inner with an epsilon of its own", BINNED, '"inner":{', '"inner":{"epsilon":"1",'),
+    ("inner with a k of its own", BINNED, '"kind":"blocks"', '"k":"4","kind":"blocks"'),
+    ("inner with fields of another kind", BINNED, '"kind":"blocks"', '"kind":"subset"'),
+    ("inner is binned", BINNED, '"kind":"blocks"', '"kind":"binned"'),
+    ("k of one cell less", BINNED, '"k":"4"', '"k":"3"'),
+    ("k of one cell more", BINNED, '"k":"4"', '"k":"5"'),
+    ("cuts for categories", SRR, '"epsilon"', '"cuts":["1","2"],"epsilon"'),
 ]  # fmt: skip
 
 
@@ -220,6 +283,8 @@ def refused_vectors() -> Iterator[dict[str, object]]:
     other = json.loads(HASHED)["other"]
     zero = HASHED.replace(f'"other":"{other}"', '"other":"0"')
     yield {"name": "other is zero", "type": "channel", "text": zero}
+    narrow = GRADED.replace('["35","65"]', '["35"]').replace('"k":"3"', '"k":"2"')
+    yield {"name": "inner of another size", "type": "channel", "text": narrow}
     yield {"name": "deep nesting", "type": "channel", "text": "[", "times": 100_000}
     yield {"name": "ten megabytes", "type": "channel", "text": "0123456789", "times": 1_000_000}
     yield {"name": "invalid UTF-8", "type": "channel", "hex": "7b22ff223a2231227d"}
@@ -251,9 +316,92 @@ def refused_vectors() -> Iterator[dict[str, object]]:
         ("value is null", "report", "report of a category", '"value":"1"', '"value":null'),
         ("receipt without a report", "receipt", "receipt", ',"report":"000102030405060708090a0b0c0d0e0f"', ""),
     ]  # fmt: skip
+    binned, srr = channel_text(build.graded(18, 66, 1, 1)), channel_text(build.srr(2, 1))
+    sign = "round with the sign of a number"
+    ends = "round with a cell at either end of a scale"
+    edits += [
+        ("a channel of categories for a number", "round", sign, binned, srr),
+        ("a channel of a number for labels", "round", "first round", srr, binned),
+        ("a cut at the lowest answer", "round", sign, '"cuts":["42"]', '"cuts":["0"]'),
+        ("a cut below the lowest answer", "round", sign, '"cuts":["42"]', '"cuts":["-1"]'),
+        ("a cut above the highest answer", "round", sign, '"cuts":["42"]', '"cuts":["120.1"]'),
+        ("two cuts between the same two answers", "round", ends, '"-40.4","-20.5"', '"-20.4","-10.6"'),
+    ]  # fmt: skip
     for name, kind, base, old, new in edits:
         assert old in texts[base], name
         yield {"name": name, "type": kind, "text": texts[base].replace(old, new)}
+
+
+ANSWERS = [
+    # Of (-1.5, 0, 2.25): on a cut, just below, just above, and far away.
+    (
+        "binned with srr",
+        ["-1.5", "-1.50", "-1.500000000000000000000000000000000001", "-1.499999999999999999999"],
+    ),
+    (
+        "binned with srr",
+        ["0", "-0", "0.0", "-0.0000000000000000000000000000000000001", "007", "2.2499999999999999999"],
+    ),
+    ("binned with srr", ["2.25", "2.2500000000000000000000000000000000001", "9" * 40, "-" + "9" * 39]),
+    (
+        "binned with srr",
+        ["1e3", "+1", ".5", "1.", "1,5", " 1", "1\n", "", "-", "--1", "NaN", "٣", "0x1", "9" * 41],
+    ),
+    # 9007199254740993 is no double: a client that rounds puts it onto the cut.
+    (
+        "whole numbers beyond a double",
+        ["9007199254740991", "9007199254740992", "9007199254740993", "9007199254740994"],
+    ),
+    (
+        "tenths",
+        ["0.09", "0.1", "0.10000000000000000555", "0.3", "0.29999999999999998889", "0.30000000000000004441"],
+    ),
+    (
+        "binned, cuts of forty characters",
+        [LEAST, f"0.{'0' * 37}1", "0", f"0.{'0' * 37}2", MOST, f"{MOST[:-1]}8"],
+    ),
+    (
+        "graded, cuts rounded",
+        ["0.1666666666666", "0.16666666666669", "0.1666666666667", "0.5", "0.49999999999999999"],
+    ),
+    (
+        "round with the sign of a number",
+        ["41.5", "42", "42.0", "0", "120", "41.9", "120.5", "-0.5", "41.99", "forty"],
+    ),
+    ("round with a graded number", ["24.5", "25.5", "41", "41.5", "56.5", "57", "24.75"]),
+    (
+        "round with a cell at either end of a scale",
+        ["-40.5", "-30.5", "-10.5", "-0.5", "-40.4", "-10", "0", "-50.5"],
+    ),
+    ("first round", ["tea", "coffee", "Tea", "0", "tea "]),
+]
+
+
+def answer_vectors() -> Iterator[dict[str, object]]:
+    """The category or cell of an answer, by a channel alone or by a round; or the code of its refusal."""
+    beyond = build.binned([2**53, 2**53 + 1], build.srr(3, 1))
+    tenths = build.binned(["0.1", "0.3"], build.srr(3, 1))
+    channels = tables() | {"whole numbers beyond a double": beyond, "tenths": tenths}
+    rounds = {str(v["name"]): str(v["text"]) for v in message_vectors() if v["type"] == "round"}
+    for name, answers in ANSWERS:
+        text = rounds[name] if name in rounds else channel_text(channels[name])
+        for answer in answers:
+            vector: dict[str, object] = {"name": f"{answer!r} of {name}", "text": text, "answer": answer}
+            vector["type"] = "round" if name in rounds else "channel"
+            try:
+                yield vector | {"cell": str(cell_of(vector))}
+            except TacitError as error:
+                yield vector | {"code": error.code}
+
+
+def cell_of(vector: dict[str, object]) -> int:
+    """The cell into which Python puts an answer."""
+    text, answer = str(vector["text"]), str(vector["answer"])
+    if vector["type"] == "round":
+        return answered(Round.from_json(text), answer)
+    table = parse_channel(text)
+    assert isinstance(table, Binned)
+    return table.cell(answered_number(answer))
 
 
 READERS = {
@@ -283,6 +431,7 @@ def files() -> dict[str, str]:
     contents = {
         "channels.json": channel_vectors(),
         "messages.json": message_vectors(),
+        "answers.json": list(answer_vectors()),
         "refused.json": [vector | {"code": code_of(vector)} for vector in refused_vectors()],
     }
     return {

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Callable
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -22,6 +21,7 @@ from tacit.errors import TacitError
 from tacit_client import canonical, check
 from tacit_client.certificate import Certificate
 from tacit_client.channel import channel_id, parse_channel
+from tacit_client.tables import Binned
 
 EXIT_LEAKS = 1
 EXIT_REFUSED = 2
@@ -62,50 +62,89 @@ def version() -> None:
     print(tacit.__version__)
 
 
+OPTIONS = {
+    "srr": ("k",),
+    "rrrr": ("k", "subset", "kappa"),
+    "subset": ("k", "size"),
+    "coarse": ("k", "keep", "size"),
+    "hashed": ("k",),
+    "graded": ("lo", "hi", "steps"),
+    "binned": ("edges", "inner"),  # and those of the inner kind, except k
+}
+REQUIRED = ("k", "lo", "hi", "steps", "edges")
+
+
 @app.command()
 def channel(
-    kind: Annotated[str, typer.Argument(help="srr, rrrr, subset, coarse or hashed")],
-    k: Annotated[int, typer.Option(help="Number of categories.")],
+    kind: Annotated[str, typer.Argument(help="srr, rrrr, subset, coarse, hashed, graded or binned")],
     epsilon: Annotated[float, typer.Option(help="Bound of the privacy loss.")],
+    k: Annotated[int | None, typer.Option(help="Number of categories.")] = None,
     subset: Annotated[str | None, typer.Option(help="rrrr: the likely categories, such as 0,2.")] = None,
     kappa: Annotated[float | None, typer.Option(help="rrrr: share of epsilon for the subset [0.9].")] = None,
     keep: Annotated[str | None, typer.Option(help="coarse: categories with a cell of their own.")] = None,
     size: Annotated[int | None, typer.Option(help="subset, coarse: cells in a report.")] = None,
+    lo: Annotated[str | None, typer.Option(help="graded: lower end of the range of the number.")] = None,
+    hi: Annotated[str | None, typer.Option(help="graded: upper end of the range.")] = None,
+    steps: Annotated[int | None, typer.Option(help="graded: steps between the grades; 1: the sign.")] = None,
+    edges: Annotated[str | None, typer.Option(help="binned: edges of the cells, such as 20,40,60.")] = None,
+    inner: Annotated[str | None, typer.Option(help="binned: channel over the cells [subset].")] = None,
 ) -> None:
     """Print a channel as the canonical JSON that devices read."""
-    own_options = {
-        "srr": (),
-        "rrrr": ("subset", "kappa"),
-        "subset": ("size",),
-        "coarse": ("keep", "size"),
-        "hashed": (),
-    }
-    if kind not in own_options:
+    given = {"k": k, "subset": subset, "kappa": kappa, "keep": keep, "size": size, "epsilon": epsilon}
+    given |= {"lo": lo, "hi": hi, "steps": steps, "edges": edges, "inner": inner}
+    _check_options(kind, {name for name, value in given.items() if value is not None}, inner)
+    print(_channel(kind, given).to_json())
+
+
+def _check_options(kind: str, named: set[str], inner: str | None) -> None:
+    """Every option of the kind that has no default, and no option of another kind."""
+    if kind not in OPTIONS:
+        raise _unknown(kind, "kind", list(OPTIONS))
+    own = {"epsilon", *OPTIONS[kind]}
+    if kind == "binned":
+        categorical = [name for name in OPTIONS if "k" in OPTIONS[name]]
+        if inner is not None and inner not in categorical:
+            raise _unknown(inner, "inner", categorical)
+        own |= set(OPTIONS[inner or "subset"]) - {"k"}
+    for name in sorted(named - own):
         raise TacitError(
             "argument_invalid",
-            f"kind is {check.shown(kind)}",
-            argument="kind",
-            hint=f"give one of {', '.join(own_options)}",
+            f"--{name} does not go with {kind}",
+            argument=name,
+            hint=f"leave it out; see tacit channel --help for the options of {kind}",
         )
-    given = {"subset": subset, "kappa": kappa, "keep": keep, "size": size}
-    for name, value in given.items():
-        if value is not None and name not in own_options[kind]:
+    for name in REQUIRED:
+        if name in own - named:
             raise TacitError(
-                "argument_invalid",
-                f"--{name} does not go with {kind}",
-                argument=name,
-                hint=f"leave it out; see tacit channel --help for the options of {kind}",
+                "argument_invalid", f"{kind} needs --{name}", argument=name, hint=f"give --{name}"
             )
-    makers: dict[str, Callable[[], channels.Channel[Any]]] = {
-        "srr": lambda: channels.srr(k, epsilon),
-        "rrrr": lambda: channels.rrrr(
-            k, _categories(subset, "subset"), epsilon, 0.9 if kappa is None else kappa
-        ),
-        "subset": lambda: channels.subset(k, epsilon, size),
-        "coarse": lambda: channels.coarse(k, _categories(keep, "keep"), epsilon, size),
-        "hashed": lambda: channels.hashed(k, epsilon),
-    }
-    print(makers[kind]().to_json())
+
+
+def _unknown(value: str, argument: str, known: list[str]) -> TacitError:
+    return TacitError(
+        "argument_invalid",
+        f"{argument} is {check.shown(value)}",
+        argument=argument,
+        hint=f"give one of {', '.join(known)}",
+    )
+
+
+def _channel(kind: str, given: dict[str, Any]) -> channels.Channel[Any]:
+    """The channel that a kind and its options name."""
+    k, epsilon = given["k"], given["epsilon"]
+    if kind == "graded":
+        return channels.graded(given["lo"], given["hi"], given["steps"], epsilon)
+    if kind == "binned":
+        edges = [part.strip() for part in given["edges"].split(",")]
+        return channels.binned(edges, _channel(given["inner"] or "subset", given | {"k": len(edges) + 1}))
+    if kind == "rrrr":
+        kappa = 0.9 if given["kappa"] is None else given["kappa"]
+        return channels.rrrr(k, _categories(given["subset"], "subset"), epsilon, kappa)
+    if kind == "coarse":
+        return channels.coarse(k, _categories(given["keep"], "keep"), epsilon, given["size"])
+    if kind == "subset":
+        return channels.subset(k, epsilon, given["size"])
+    return channels.srr(k, epsilon) if kind == "srr" else channels.hashed(k, epsilon)
 
 
 def _categories(text: str | None, argument: str) -> list[int]:
@@ -129,7 +168,9 @@ def audit(
     if as_json:
         print(json.dumps(_audit_record(result) | {"id": channel_id(table), "kind": table.kind}))
     else:
-        _print_audit(result, f"{table.kind} channel over {table.k} categories")
+        numeric = isinstance(table, Binned)
+        title = f"{table.kind} channel over {table.k} {'cells of a number' if numeric else 'categories'}"
+        _print_audit(result, title, "cell" if numeric else "answer")
     raise typer.Exit(0 if result.passes else EXIT_LEAKS)
 
 
@@ -172,7 +213,7 @@ def _audit_record(result: auditing.Audit) -> dict[str, object]:
     }
 
 
-def _print_audit(result: auditing.Audit, title: str) -> None:
+def _print_audit(result: auditing.Audit, title: str, answer: str) -> None:
     certificate, empirical = result.certificate, result.empirical
     table = Table(title=title, show_header=False, title_justify="left")
     table.add_row("states epsilon", check.format_decimal(certificate.epsilon))
@@ -180,8 +221,8 @@ def _print_audit(result: auditing.Audit, title: str) -> None:
     table.add_row("leaks, exactly", f"{certificate.loss:.15g}: the stated bound {verdict}")
     table.add_row("worst ratio", f"{_shown_ratio(certificate)} = {float(certificate.ratio):.9g}")
     report = check.shown(certificate.report)
-    table.add_row("attained by", f"report {report}: answer {certificate.likely} "
-                  f"against answer {certificate.unlikely}")  # fmt: skip
+    table.add_row("attained by", f"report {report}: {answer} {certificate.likely} "
+                  f"against {answer} {certificate.unlikely}")  # fmt: skip
     for prior in (0.5, 0.1, 0.01):
         raised = auditing.posterior(certificate.ratio, prior)
         table.add_row(f"a suspicion of {prior:.0%}", f"becomes at most {raised:.1%}")

@@ -11,7 +11,8 @@ from tacit_client import Round, TacitError, build, certify, channel_id, channel_
 from tacit_client import canonical as wire
 from tacit_client.channel import channel_message
 from tacit_client.errors import CODES
-from tacit_client.tables import Blocks, Dense, Hashed, Subsets
+from tacit_client.tables import Binned, Blocks, Dense, Hashed, Subsets
+from tacit_client.tables.binned import MAX_CUTS
 
 TABLES = {
     "blocks": build.rrrr(6, [0, 3], 1, 0.5),
@@ -20,6 +21,8 @@ TABLES = {
     "coarse": build.coarse(9, [1, 4, 6], 1, 2),
     "hashed": build.hashed(50, 1),
     "dense": build.dense([[0.7, 0.4, 0.5], [0.3, 0.6, 0.5]], 1),
+    "binned": build.binned([-1, "0.5", 7], build.srr(4, 1)),
+    "graded": build.graded(20, 80, 2, 1),
 }
 MANY = 2**21
 
@@ -61,6 +64,7 @@ def test_no_field_takes_another_type(name, value):
         error = attempt(parse_channel, changed(name, **{field: value}))
         assert isinstance(error, TacitError), (field, value)
         expected = {FIELD, WEIGHTS, ZERO, "version_unknown", "message_malformed"}
+        expected |= {"field_missing", "field_unknown"} if field == "inner" else set()
         assert error.code in expected
         assert error.hint
 
@@ -115,6 +119,7 @@ def test_the_extremes_of_epsilon_are_read_exactly(epsilon):
 
 ROW = channel_message(TABLES["blocks"])["outside"]
 DENSE = channel_message(TABLES["dense"])["rows"]
+INNER = channel_message(TABLES["binned"])["inner"]
 WEIGHTS, ZERO, FIELD = "channel_weights", "channel_infinite_loss", "field_invalid"
 REFUSALS = [
     ("blocks", {"inside": ["0", "0", "0"]}, ZERO),
@@ -184,6 +189,23 @@ REFUSALS = [
     ("dense", {"rows": [DENSE[0], {"a": "1"}]}, FIELD),
     ("dense", {"rows": [DENSE[0], [DENSE[1]]]}, WEIGHTS),
     ("dense", {"k": "2"}, WEIGHTS),
+    ("binned", {"k": "3"}, FIELD),
+    ("binned", {"k": "5"}, FIELD),
+    ("binned", {"k": str(MAX_CUTS + 2)}, FIELD),
+    ("binned", {"cuts": ["0.5", "-1", "7"]}, WEIGHTS),
+    ("binned", {"cuts": ["-1", "-1", "7"]}, WEIGHTS),
+    ("binned", {"cuts": ["-1", "0.50", "7"]}, FIELD),
+    ("binned", {"cuts": ["-1", "0.5", "7e9"]}, FIELD),
+    ("binned", {"cuts": ["-1", "0.5", "9" * 41]}, FIELD),
+    ("binned", {"cuts": ["-1", "0.5", ["7"]]}, FIELD),
+    ("binned", {"inner": {}}, "field_missing"),
+    ("binned", {"inner": [INNER]}, FIELD),
+    ("binned", {"inner": INNER | {"kind": "binned"}}, FIELD),
+    ("binned", {"inner": INNER | {"kind": ["blocks"]}}, FIELD),
+    ("binned", {"inner": INNER | {"epsilon": "1"}}, "field_unknown"),
+    ("binned", {"inner": INNER | {"outside": ["0", "0", "0"]}}, ZERO),
+    ("graded", {"inner": {"kind": "dense", "rows": DENSE[:1]}}, WEIGHTS),
+    ("graded", {"inner": {"kind": "dense", "rows": [row[:2] for row in DENSE]}}, WEIGHTS),
 ]
 
 
@@ -215,6 +237,8 @@ def test_a_file_cut_anywhere_is_refused(name):
 
 
 ONE = Fraction(1)
+MANY_CUTS = tuple(Fraction(i, 1000) for i in range(-9000, MAX_CUTS - 9000))
+LONG_CUTS = tuple(-(10**36) + Fraction(10 * i + 1, 10) for i in range(20_000))
 LAST = tuple(range(MANY - 100_000, MANY))
 
 
@@ -230,6 +254,9 @@ HOSTILE = {  # channels of 2^21 categories, or of as many weights, that a server
     "blocks": lambda: Blocks(MANY, ONE, LAST, (2, 1, 1), (2, 1, 1)),
     "srr": lambda: Blocks(MANY, ONE, (), (0, 0, 0), (2, 0, 1)),
     "hashed": lambda: Hashed(MANY, ONE, 256, 10**127 * 2, 10**127),
+    "binned": lambda: Binned(MANY_CUTS, Blocks(MAX_CUTS + 1, ONE, (), (0, 0, 0), (2, 0, 1))),
+    "binned, long cuts": lambda: Binned(LONG_CUTS, Hashed(len(LONG_CUTS) + 1, ONE, 256, 2, 1)),
+    "graded": lambda: build.graded("-0.0001", 10**30, 128, 1e-9),
     "dense, tall": lambda: Dense(2, ONE, ((1, 1),) * 100_000),
     "dense, wide": lambda: Dense(100_000, ONE, ((1,) * 100_000, (2,) * 100_000)),
 }

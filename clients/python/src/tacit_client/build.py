@@ -234,10 +234,10 @@ def _short(cut: Fraction, width: Fraction) -> Fraction:
     if check.fits_signed_decimal(cut):
         return cut
     places = 0
-    while 10 ** (places - CUT_DIGITS) * width < 1 and places < check.DECIMAL_PLACES:
+    while 10 ** (places - CUT_DIGITS) * width < 1 and places <= check.DECIMAL_PLACES:
         places += 1
     rounded = round(cut, places)
-    if not check.fits_signed_decimal(rounded):
+    if places > check.DECIMAL_PLACES or not check.fits_signed_decimal(rounded):
         raise _too_long("hi")
     return rounded
 

@@ -31,6 +31,7 @@ CODES = {
     "budget_exhausted": "The device has nothing left to give in its life-long ledger.",
     "store_unusable": "The device's store cannot be read or written; nothing was sent.",
     "receipt_mismatch": "A receipt is not for the report that was sent.",
+    "posterior_lost": "No value of the model can explain the reports.",
     "dependency_missing": "An optional package is not installed.",
 }
 

@@ -194,7 +194,7 @@ class Round:
             raise _mismatch(
                 "a cell of the channel holds no answer of the question",
                 f"put every cut above {self.question.lowest} and at most at {self.question.highest}, "
-                f"no two between the same two steps of {self.question.step}",
+                f"and no two between neighbouring answers, {self.question.step} apart",
             )
 
     def message(self) -> dict[str, object]:
