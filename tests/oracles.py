@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from fractions import Fraction
 
 import numpy as np
+from scipy.special import erfcx, log_ndtr, ndtr
+from scipy.stats import norm
 
 from tacit_client.tables import Table, Value
 
@@ -102,3 +104,33 @@ def hashed_matches(reports: np.ndarray, buckets: int, k: int) -> np.ndarray:
     return np.array(
         [[(int(a) * x + int(b)) % (2**31 - 1) % buckets == int(y) for x in range(k)] for a, b, y in reports]
     )
+
+
+def clipped_log_densities(y, lo, hi, scale, noise, points):
+    """ln p(report | mu, sigma) of clipped normal answers with noise, (n, P): numpy twin of the compiled kernel."""
+    y, lo, hi, b = (np.asarray(v, dtype=float)[:, None] for v in (y, lo, hi, scale))
+    mu, sigma = np.asarray(points, dtype=float).T
+    inside = np.clip(y, lo, hi)
+    if noise == "gaussian":
+        total, v = np.hypot(sigma, b), sigma * b / np.hypot(sigma, b)
+        m = mu * (b / total) ** 2 + y * (sigma / total) ** 2
+        low, high = (lo - m) / v, (hi - m) / v
+        low, high = np.where(low > 0, -high, low), np.where(low > 0, -low, high)
+        with np.errstate(divide="ignore", over="ignore"):
+            share = np.log(-np.expm1(np.minimum(log_ndtr(low) - log_ndtr(high), 0)))
+        terms = [
+            norm.logpdf(y, lo, b) + log_ndtr((lo - mu) / sigma),
+            norm.logpdf(y, hi, b) + log_ndtr((mu - hi) / sigma),
+            norm.logpdf(y, mu, total) + log_ndtr(high) + share,
+        ]
+        return np.logaddexp.reduce(terms)
+    s, z, left, right = sigma / b, (inside - mu) / sigma, (lo - mu) / sigma, (hi - mu) / sigma
+
+    def tilted(z):
+        near = np.exp(-(z**2) / 2) * erfcx((s - np.minimum(z, s)) / math.sqrt(2)) / 2
+        return np.where(z <= s, near, np.exp(s * (s / 2 - np.maximum(z, s))) * ndtr(z - s))
+
+    t = tilted(z) + tilted(-z)
+    t += np.exp((lo - inside) / b) * (ndtr(left) - tilted(left))
+    t += np.exp((inside - hi) / b) * (ndtr(-right) - tilted(-right))
+    return np.log(t / (2 * b)) - np.abs(y - inside) / b

@@ -11,6 +11,9 @@
 | `graded` | a grade, 0 to steps | a number: its level on an even scale; `steps=1` is the sign response |
 | `binned` | as the channel inside | a number, by cells between edges of your own and any channel above |
 
+`clipped_laplace` and `clipped_gaussian` add noise to a number; they are for simulation and comparison, and no device
+runs them.
+
 >>> channel = srr(k=4, epsilon=1.0)
 >>> channel.loss <= channel.epsilon, channel.respond(2) in range(4)
 (True, True)
@@ -29,6 +32,7 @@ import numpy.typing as npt
 from tacit.channels.base import Channel
 from tacit.channels.binned import BinnedChannel
 from tacit.channels.blocks import BlockChannel
+from tacit.channels.clipped import ClippedNoise, clipped_gaussian, clipped_laplace
 from tacit.channels.dense import DenseChannel
 from tacit.channels.hashed import HashedChannel
 from tacit.channels.subsets import SubsetChannel
@@ -135,7 +139,10 @@ def from_json(text: str | bytes) -> Channel[Any]:
 __all__ = [
     "BinnedChannel",
     "Channel",
+    "ClippedNoise",
     "binned",
+    "clipped_gaussian",
+    "clipped_laplace",
     "coarse",
     "from_json",
     "from_matrix",

@@ -2,6 +2,7 @@
 
 from tacit.models.categorical import Categorical
 from tacit.models.cells import CellTable
+from tacit.models.clipped import ClippedTable
 from tacit.models.families import Family, family
 from tacit.models.information import clipped_information, finite_information
 from tacit.models.location_scale import Laplace, LocationScale, Logistic, Normal, StudentT
@@ -9,6 +10,7 @@ from tacit.models.location_scale import Laplace, LocationScale, Logistic, Normal
 __all__ = [
     "Categorical",
     "CellTable",
+    "ClippedTable",
     "Family",
     "Laplace",
     "LocationScale",

@@ -14,6 +14,7 @@ from tacit.arrays import Floats
 from tacit_client import check
 
 LARGEST = 1e100  # of a parameter: squares and products of them stay finite
+SHARPEST = check.MAX_EPSILON * (1 + 1e-9)  # of (hi - lo) / scale
 CUTS = "give one or more finite numbers, increasing"
 ROWS = "give P(report | cell), one row for each report and one column for each cell: one more than the cuts"
 COUNTS = "give how often each report was made: a positive number for each row"
@@ -110,7 +111,7 @@ def clipped(lo: object, hi: object, scale: object) -> tuple[float, float, float]
     hint = "give two finite numbers, lo below hi"
     low = check.bounded(lo, "lo", lambda v: abs(v) <= LARGEST, hint)
     high = check.bounded(hi, "hi", lambda v: abs(v) <= LARGEST and v > low, hint)
-    least = float(high - low) / check.MAX_EPSILON * (1 - 1e-9)
+    least = float(high - low) / SHARPEST
     width = check.bounded(
         scale,
         "scale",
@@ -118,3 +119,19 @@ def clipped(lo: object, hi: object, scale: object) -> tuple[float, float, float]
         f"give a number of at least {least:.3g}, (hi - lo) / 50",
     )
     return float(low), float(high), float(width)
+
+
+def spread(given: object, argument: str, n: int) -> Floats:
+    """n finite numbers, or one for all."""
+    hint = f"give a finite number, or one for each of the {n} reports"
+    array = line(given, argument, hint)
+    if len(array) not in (1, n) or (np.abs(array) > LARGEST).any():
+        raise arrays.refuse(given, argument, hint)
+    return np.broadcast_to(array, (n,)).copy()
+
+
+def noise(given: object) -> str:
+    """The name of a noise law."""
+    if not isinstance(given, str) or given not in ("laplace", "gaussian"):
+        raise arrays.refuse(given, "noise", 'give "laplace" or "gaussian"')
+    return given

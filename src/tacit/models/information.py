@@ -29,13 +29,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.arrays import Floats
-from tacit.errors import TacitError
 from tacit.models import checks
 from tacit.models.families import Family, family
 from tacit.models.location_scale import cell_masses, cell_slopes
-from tacit_client import check
 
-NOISES = ("laplace", "gaussian")
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 _FINE, _FINE_WEIGHTS = np.polynomial.legendre.leggauss(6)
 _REACH = 10.0  # standard deviations of Gaussian noise beyond the interval
@@ -74,13 +71,7 @@ def clipped_information(
     """
     law, where = family(base), checks.points(points)
     low, high, width = checks.clipped(lo, hi, scale)
-    if noise not in NOISES:
-        raise TacitError(
-            "argument_invalid",
-            f"noise is {check.shown(noise)}",
-            argument="noise",
-            hint='give "laplace" or "gaussian"',
-        )
+    checks.noise(noise)
     inside = _laplace if noise == "laplace" else _gaussian
     out = [inside(law, (low - m) / s, (high - m) / s, width / s) / s**2 for m, s in where]
     return np.array(out)
