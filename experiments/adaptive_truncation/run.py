@@ -50,9 +50,10 @@ from experiments.adaptive_truncation.people import (
 )
 from rich.progress import track
 
-from tacit import Question, simulate
+from tacit import simulate
 from tacit.models.information import clipped_information, finite_information
 from tacit.simulation import NumberSimulation
+from tacit_client import Question
 
 RESULTS = Path(__file__).parent / "results" / "runs.jsonl"
 RUNS, SLOW = 400, 30
