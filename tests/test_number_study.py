@@ -26,7 +26,8 @@ def filled(n=1500, epsilon=2.0, **options):
 def test_an_adaptive_study_finds_location_and_scale(policy):
     study = filled(policy=policy)
     low, high = study.posterior().interval(0.999)
-    assert (low[0] <= TRUTH[0] <= high[0]) and (policy == "truncation" or low[1] <= TRUTH[1] <= high[1])
+    assert low[0] <= TRUTH[0] <= high[0]
+    assert policy == "truncation" or low[1] <= TRUTH[1] <= high[1]
     assert abs(study.estimate()[0] - TRUTH[0]) < 3
     assert len(study.rounds) > 5
     assert all(channels.from_table(rnd.channel).loss <= 2.0 for rnd in study.rounds)
@@ -132,7 +133,7 @@ def test_truths_that_are_none(theta):
 def test_a_plan_goes_round():
     made = plan_number(10, epsilon=1.0, error=0.5)
     assert plan_number(10, epsilon=1.0, n=made.n).error == pytest.approx(0.5, rel=1e-3)
-    assert plan_number(10, n=made.n, error=0.5).epsilon == pytest.approx(1.0, abs=0.01)
+    assert plan_number(10, n=made.n, error=0.5).epsilon == pytest.approx(1.0, abs=0.02)
     assert plan_number(20, epsilon=1.0, error=1.0).n == made.n
     assert made.price == pytest.approx(1 / 0.135952, rel=1e-3)
 

@@ -3,9 +3,10 @@
 from tacit import channels, policies, posterior
 from tacit.errors import TacitError
 from tacit.evidence import Evidence, Moments
-from tacit.models import Categorical
+from tacit.models import Categorical, Laplace, LocationScale, Logistic, Normal, StudentT
+from tacit.number_plan import NumberPlan, plan_number
 from tacit.planning import Plan, plan
-from tacit.simulation import Simulation, simulate
+from tacit.simulation import NumberSimulation, Simulation, simulate
 from tacit.study import Study
 
 __version__ = "0.1.0"
@@ -13,13 +14,21 @@ __version__ = "0.1.0"
 __all__ = [
     "Categorical",
     "Evidence",
+    "Laplace",
+    "LocationScale",
+    "Logistic",
     "Moments",
+    "Normal",
+    "NumberPlan",
+    "NumberSimulation",
     "Plan",
     "Simulation",
+    "StudentT",
     "Study",
     "TacitError",
     "channels",
     "plan",
+    "plan_number",
     "policies",
     "posterior",
     "simulate",

@@ -1,8 +1,8 @@
 """What a study does with its reports, for each kind of question: learn, and choose what to ask next.
 
 A learner is a frozen value. It holds the model, the policy and the method; what it knows so far is a state that the
-study keeps and hands back: `state, channel = learner.next(state, evidence, fresh, ...)`, where `fresh` is the part of the
-evidence that the state has not seen. So a study that fails half-way still has the state it had before.
+study keeps and hands back: `state, channel = learner.next(state, evidence, fresh, ...)`, where `fresh` is the part of
+the evidence that the state has not seen. So a study that fails half-way still has the state it had before.
 
 `CategoryLearner` learns the shares of labels; `NumberLearner` the location and scale of a number.
 """
@@ -35,6 +35,10 @@ KEPT = 10  # of these steps whose draws the policy sees
 
 class Learner(Protocol):
     """What a study needs to know about its question."""
+
+    @property
+    def model(self) -> Any:
+        """What is being learned."""
 
     @property
     def policy(self) -> Any:
@@ -171,7 +175,9 @@ class NumberLearner:
 
     def first(self, rng: np.random.Generator) -> Channel[Any]:
         """What the policy does at the prior."""
-        return self.policy.choose(self.model.sample_prior(PARTICLES, rng), self.epsilon, self.first_round, rng)
+        return self.policy.choose(
+            self.model.sample_prior(PARTICLES, rng), self.epsilon, self.first_round, rng
+        )
 
     def next(
         self, state: Any, evidence: Evidence, fresh: Evidence, ahead: int, rng: np.random.Generator
@@ -205,7 +211,7 @@ class NumberLearner:
         }
 
 
-def wide(question: Question, family: object) -> LocationScale:
+def wide(question: Question, family: Any) -> LocationScale:
     """A family with a prior that fits a question's range: mu ~ N(middle, (range / 2)^2), and sigma^2 ~ IG(1/2, s^2 / 2)
     with s a fiftieth of the range, so that sigma = s / |Z|: between a hundredth and the whole of the range with
     probability 0.94, and with its median at 3 % of it."""

@@ -57,7 +57,7 @@ def run(
     devices = people if devices is None else check.integer(devices, "devices", 1, people)
     rng = np.random.default_rng() if seed is None else generator(seed, "seed")
     low, high = float(str(QUESTION.lowest)), float(str(QUESTION.highest))
-    answers = np.clip(np.rint(rng.normal(*TRUTH, people)), low, high)
+    answers = np.clip(np.rint(rng.normal(TRUTH[0], TRUTH[1], people)), low, high)
     said = [str(int(answer)) for answer in answers]
     reports: list[Report] = []
     runs = {}
@@ -70,19 +70,19 @@ def run(
                 seen = list(demo.followed(study, people, ask, rng))
         else:
             seen = list(demo.followed(study, people, demo.simulated(answers, rng, told), rng))
-        runs[policy] = tuple(NumberLook(number, channel, posterior) for posterior, channel, number in seen)
+        runs[policy] = tuple(NumberLook(*look) for look in seen)
     loss = max(look.channel.loss for look in runs[ADAPTIVE])
-    return NumberDemo(_shown(runs, people, devices, epsilon), epsilon, loss, people, devices, said[0], reports[0])
+    return NumberDemo(
+        _shown(runs, people, devices, epsilon), epsilon, loss, people, devices, said[0], reports[0]
+    )
 
 
-def _shown(
-    runs: dict[str, tuple[NumberLook, ...]], people: int, devices: int, epsilon: float
-) -> NumberShown:
+def _shown(runs: dict[str, tuple[NumberLook, ...]], people: int, devices: int, epsilon: float) -> NumberShown:
     title = f"{QUESTION.text}  {people:,} answers, each with a privacy loss of at most {epsilon:g}"
     how = "all" if devices == people else f"{devices:,} of them"
     caption = (
-        f"Policy {ADAPTIVE} asked {people:,} simulated people, {how} by a real device; the other policies asked the same "
-        "people in simulation. One run is one run:\nthe averages are in docs/explanation/benchmarks-numbers.md."
+        f"Policy {ADAPTIVE} asked {people:,} simulated people, {how} by a real device; the other policies asked the "
+        "same people in simulation. One run is one run:\nthe averages are in docs/explanation/benchmarks-numbers.md."
     )
     return NumberShown(title, str(QUESTION.unit), TRUTH, runs, caption)
 
@@ -98,7 +98,9 @@ def show(found: NumberDemo, console: Console) -> None:
     how = "each" if found.devices == found.people else f"{found.devices:,} of them"
     say(f"{found.people:,} people answered, {how} by a real device with its own ledger.")
     say(f"Exact privacy loss of an answer: {found.loss:.15g}, at most {found.epsilon:g}.\n")
-    say(f"The first person's answer is [bold]{found.first_answer} minutes[/bold]. This is all that left the device:")
+    say(
+        f"The first person's answer is [bold]{found.first_answer} minutes[/bold]. This is all that left the device:"
+    )
     say(f"  {found.first_report.to_json()}\n")
     say(f"Policy [bold]{ADAPTIVE}[/bold], round by round: where it cut the range, and what was known then.")
     console.print(number_display.rounds(shown, marks))
@@ -120,6 +122,7 @@ def record(found: NumberDemo) -> dict[str, object]:
         "truth": shown.truth.tolist(),
         "first_report": json.loads(found.first_report.to_json()),
         "policies": {
-            name: [number_display.record(look, shown.truth) for look in looks] for name, looks in shown.runs.items()
+            name: [number_display.record(look, shown.truth) for look in looks]
+            for name, looks in shown.runs.items()
         },
     }

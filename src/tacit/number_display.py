@@ -29,9 +29,9 @@ NAMES = ("mu", "sigma")
 class NumberLook:
     """What a study knew after some number of reports, the last of which came through `channel`."""
 
-    reports: int
-    channel: BinnedChannel
     posterior: NumberPosterior
+    channel: BinnedChannel
+    reports: int
 
     def error(self, truth: Floats) -> Floats:
         """How far the estimates of mu and sigma are off."""
@@ -84,7 +84,9 @@ def table(shown: NumberShown, marks: Marks) -> Table:
     for share in (0.1, 0.5, 0.9):
         value, below, above = posterior.quantile(share, LEVEL)
         true = posterior.model.quantile(shown.truth[None], share)[0, 0]
-        out.add_row(f"{share:.0%} are below", f"{true:.4g}", f"{value:.4g}", f"{below:.4g} to {above:.4g}", "")
+        out.add_row(
+            f"{share:.0%} are below", f"{true:.4g}", f"{value:.4g}", f"{below:.4g} to {above:.4g}", ""
+        )
     return out
 
 
@@ -97,7 +99,9 @@ def rounds(shown: NumberShown, marks: Marks) -> Table:
     start, end = shown.span
     for look in shown.looks:
         low, high = look.posterior.interval(LEVEL)
-        places = (np.clip([low[0], high[0], shown.truth[0]], start, end) - start) / (end - start) * (WIDTH - 1)
+        places = (
+            (np.clip([low[0], high[0], shown.truth[0]], start, end) - start) / (end - start) * (WIDTH - 1)
+        )
         estimate = look.posterior.mean
         out.add_row(
             f"{look.reports:,}",
@@ -163,7 +167,9 @@ def _draw_cloud(axes: Axes, shown: NumberShown) -> None:
     rng = np.random.default_rng(0)
     for place, look in enumerate(shown.looks):
         mu = look.posterior.draws[:250, 0]
-        axes.plot(place + rng.uniform(-0.3, 0.3, len(mu)), mu, ".", color=BLUE, markersize=2, alpha=0.35, mew=0)
+        axes.plot(
+            place + rng.uniform(-0.3, 0.3, len(mu)), mu, ".", color=BLUE, markersize=2, alpha=0.35, mew=0
+        )
         axes.hlines(look.channel.cuts, place - 0.42, place + 0.42, color="#D55E00", linewidth=1.3)
     axes.axhline(shown.truth[0], color="black", linewidth=1.2)
     axes.set_xticks(range(len(shown.looks)), [f"{look.reports:,}" for look in shown.looks], rotation=60)
@@ -181,7 +187,9 @@ def _draw_law(axes: Axes, shown: NumberShown) -> None:
     family = shown.looks[-1].posterior.model.family
     for look, alpha in zip(looks, np.linspace(0.06, 0.25, len(looks)), strict=True):
         for mu, sigma in look.posterior.draws[:40]:
-            axes.plot(family.pdf((numbers - mu) / sigma) / sigma, numbers, color=BLUE, alpha=alpha, linewidth=0.7)
+            axes.plot(
+                family.pdf((numbers - mu) / sigma) / sigma, numbers, color=BLUE, alpha=alpha, linewidth=0.7
+            )
     mu, sigma = shown.truth
     peak = family.pdf(np.zeros(1))[0] / sigma
     axes.plot(family.pdf((numbers - mu) / sigma) / sigma, numbers, color="black", linewidth=1.4)

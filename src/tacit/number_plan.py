@@ -16,16 +16,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
-from tacit.arrays import Floats
 from tacit.channels import graded
 from tacit.errors import TacitError
-from tacit.models import families
-from tacit.models.information import channel_information
+from tacit.models import families, finite_information
 from tacit.policies.intervals import best_graded
-from tacit.policies.truncation import equal_cuts
 from tacit.rng import generator
 from tacit.simulation import simulate
 from tacit_client import check
@@ -47,8 +45,7 @@ class NumberPlan:
     @property
     def price(self) -> float:
         """How many private answers tell as much about the location as one answer without privacy."""
-        law = families.family(self.family)
-        return law.information / information(self.family, self.epsilon)
+        return plain_information(self.family) / information(self.family, self.epsilon)
 
     def check(self, runs: int = 20, policy: str = "information:mu", seed: object = 0) -> tuple[float, float]:
         """Root mean squared error of the location in simulated studies of this size, and its standard error."""
@@ -99,8 +96,15 @@ def information(family: str, epsilon: float) -> float:
     """About the location, of one report through the best graded channel, at scale 1."""
     low, high, steps = best_graded(family, epsilon, "mu")
     channel = graded(low, high, steps, epsilon)
-    found: Floats = channel_information(families.family(family), equal_cuts(low, high, steps), channel.matrix())
-    return float(found[0, 0])
+    return float(finite_information(family, channel.cuts, channel.matrix(), [[0.0, 1.0]])[0, 0, 0])
+
+
+@cache
+def plain_information(family: str) -> float:
+    """About the location, of one answer without privacy, at scale 1: the mean squared score."""
+    law = families.family(family)
+    middles = (np.arange(100_000) + 0.5) / 100_000
+    return float((law.score(law.quantile(middles)) ** 2).mean())
 
 
 def _least_epsilon(family: str, n: int, relative: float) -> float:
@@ -110,7 +114,7 @@ def _least_epsilon(family: str, n: int, relative: float) -> float:
         return information(family, epsilon) * n * relative**2 >= 1
 
     if not reached(MAX_EPSILON):
-        least = 1 / (families.family(family).information * relative**2)
+        least = 1 / (plain_information(family) * relative**2)
         raise TacitError(
             "argument_invalid",
             f"{n} people cannot give an error of {relative:g} scales, even without privacy",

@@ -127,7 +127,13 @@ def simulate(
     its nearest end.
     """
     rng = generator(seed, "seed")
-    options: dict[str, Any] = {"policy": policy, "kappa": kappa, "method": method, "schedule": schedule, "seed": rng}
+    options: dict[str, Any] = {
+        "policy": policy,
+        "kappa": kappa,
+        "method": method,
+        "schedule": schedule,
+        "seed": rng,
+    }
     if isinstance(model, LocationScale | str):
         truth = _point(theta)
         asked = question_about(*truth) if question is None else question
@@ -145,7 +151,9 @@ def simulate(
     return Simulation(truth, found.estimate(minimise or "tv"), found, used)
 
 
-def _categories(truth: Floats, n: int, answers: npt.ArrayLike | None, rng: np.random.Generator) -> npt.NDArray[Any]:
+def _categories(
+    truth: Floats, n: int, answers: npt.ArrayLike | None, rng: np.random.Generator
+) -> npt.NDArray[Any]:
     if answers is not None:
         return arrays.integers(answers, "answers", 0, len(truth) - 1)
     return rng.choice(len(truth), check.integer(n, "n", 1, 10**9), p=truth / truth.sum())
@@ -157,7 +165,8 @@ def _numbers(
     if answers is not None:
         return arrays.reals(answers, "answers")
     law = family(model) if isinstance(model, str) else model.family
-    return truth[0] + truth[1] * law.sample(check.integer(n, "n", 1, 10**9), rng)
+    out: Floats = truth[0] + truth[1] * law.sample(check.integer(n, "n", 1, 10**9), rng)
+    return out
 
 
 def _point(theta: object) -> Floats:

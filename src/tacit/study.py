@@ -196,7 +196,8 @@ class Study:
         """What has the least expected loss. Categories: the shares, by "tv" (the default), "mse" or "mode". A number:
         location and scale, by "mse" (the default) or "mae"."""
         found = self.posterior()
-        return found.estimate() if minimise is None else found.estimate(minimise)
+        out: Floats = found.estimate() if minimise is None else found.estimate(minimise)
+        return out
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the study to a zip of JSON and arrays, all or nothing.

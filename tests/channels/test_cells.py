@@ -255,6 +255,7 @@ def test_refusals_of_graded():
     for ends in (
         (0, Fraction(1, 10**60)),
         (0, 10**60),
+        (0, 10**400),
         (-1e300, 1e300),
         (Fraction(1, 3), Fraction(1, 3) + 10**-45),
     ):
@@ -263,7 +264,21 @@ def test_refusals_of_graded():
 
 def test_refusals_of_binned():
     pair = channels.srr(2, 1.0)
-    for bad in ([], [NAN], [INF], [True], ["x"], [1, 1], [2, 1], [[1]], None, 5, "1", [0.1, "0.10"]):
+    for bad in (
+        [],
+        [NAN],
+        [INF],
+        [True],
+        ["x"],
+        [1, 1],
+        [2, 1],
+        [[1]],
+        None,
+        5,
+        "1",
+        [0.1, "0.10"],
+        np.array(1.5),
+    ):
         refused(lambda bad=bad: channels.binned(bad, pair), "edges")
     refused(lambda: channels.binned([Fraction(1, 3)], pair), "edges")
     refused(lambda: channels.binned([1, 2], pair), "edges", "channel_mismatch")

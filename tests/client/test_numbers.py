@@ -124,6 +124,11 @@ def test_an_answer_has_one_value_however_it_is_spelt(answer):
     assert AGE.number(answer) == Fraction("41.5")
 
 
+def test_a_question_of_labels_has_no_numbers():
+    with refused("field_invalid"):
+        Question("tea", "Tea or coffee?", ("1", "2")).number("1")
+
+
 OFF_SCALE = ["17.5", "100", "41.6", "-41.5", "1e2", "NaN", "", " 20", "20 ", "٤٠", "20,5", "9" * 41, "twenty"]
 OFF_SCALE += [17, 10**50, True, False, 20.0, float("nan"), None, [20], b"20", Fraction(20)]
 OFF_SCALE += [Decimal(x) for x in ("17", "NaN", "sNaN", "Infinity", "41.6", "1E+999999", "1E-999999")]

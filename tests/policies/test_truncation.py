@@ -52,7 +52,9 @@ def test_one_report_explains_what_the_best_linear_estimate_from_it_explains():
     """n = 1: the residual variance of a weighted regression of mu on the indicator of the report."""
     rows = channels.graded(0, 1, 1, 1.0).matrix()
     found = expected_variance(np.array([[35.0]]), WIDE, NORMAL, rows, 1, np.diag([1.0, 0.0]))[0]
-    p = rows[1] @ np.array([NORMAL.cdf((35 - WIDE[:, 0]) / WIDE[:, 1]), 1 - NORMAL.cdf((35 - WIDE[:, 0]) / WIDE[:, 1])])
+    p = rows[1] @ np.array(
+        [NORMAL.cdf((35 - WIDE[:, 0]) / WIDE[:, 1]), 1 - NORMAL.cdf((35 - WIDE[:, 0]) / WIDE[:, 1])]
+    )
     mu = WIDE[:, 0]
     residual = mu.var() - np.cov(mu, p, bias=True)[0, 1] ** 2 / (p.mean() * (1 - p.mean()))
     assert found == pytest.approx(residual, rel=1e-6)

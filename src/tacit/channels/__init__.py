@@ -23,6 +23,7 @@ array([0.475, 0.175, 0.175, 0.175])
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -102,7 +103,7 @@ def graded(lo: Number, hi: Number, steps: int, epsilon: float) -> BinnedChannel:
     return BinnedChannel(table, from_table(table.inner))
 
 
-def binned(edges: npt.ArrayLike, channel: Channel[Any]) -> BinnedChannel:
+def binned(edges: Iterable[Number], channel: Channel[Any]) -> BinnedChannel:
     """A number by its cell: `edges` cut the line into len(edges) + 1 cells, which `channel` takes as categories.
 
     A number equal to an edge is in the upper cell.

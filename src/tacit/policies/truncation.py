@@ -33,18 +33,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from tacit import channels
 from tacit.arrays import Floats
-from tacit.channels import Channel
+from tacit.channels.binned import BinnedChannel
 from tacit.errors import TacitError
 from tacit.models import families
-def best_graded(f, e, s):
-    return (-1.0, 1.0, 1)
-from tacit_client import check
+from tacit.policies.intervals import best_graded
+from tacit_client import build, check
 
 STEPS = (1, 2, 3, 4, 6, 8)  # of graded response; more than 1 + epsilon never paid
 CENTRES = np.linspace(-2.5, 2.5, 21)  # in units of the spread of an answer, as predicted
@@ -70,7 +69,9 @@ class Grid:
         """The nearest places for cuts, each once, in order."""
         low, step = Fraction(self.lowest), Fraction(self.step)
         places = np.floor((np.asarray(wanted) - float(low)) / float(step))
-        return tuple(low + (int(i) + Fraction(1, 2)) * step for i in np.unique(np.clip(places, 0, self.cells - 1)))
+        return tuple(
+            low + (int(i) + Fraction(1, 2)) * step for i in np.unique(np.clip(places, 0, self.cells - 1))
+        )
 
 
 class NumberPolicy(Protocol):
@@ -84,7 +85,7 @@ class NumberPolicy(Protocol):
     def adaptive(self) -> bool:
         """Whether the choice looks at the draws."""
 
-    def choose(self, points: Floats, epsilon: float, n: int, rng: np.random.Generator) -> Channel[Any]:
+    def choose(self, points: Floats, epsilon: float, n: int, rng: np.random.Generator) -> BinnedChannel:
         """From posterior draws (P, 2) of (mu, sigma) and the number of reports that the round will take."""
 
 
@@ -98,7 +99,7 @@ class Information:
     weights: tuple[float, float]
     adaptive: bool = True
 
-    def choose(self, points: Floats, epsilon: float, n: int, rng: np.random.Generator) -> Channel[Any]:
+    def choose(self, points: Floats, epsilon: float, n: int, rng: np.random.Generator) -> BinnedChannel:
         chosen = points[np.linspace(0, len(points) - 1, min(POINTS, len(points))).astype(int)]
         return graded_at(self.grid, best_cuts(chosen, self.family, epsilon, n, self.weights), epsilon)
 
@@ -113,13 +114,15 @@ class Truncation:
     score: str = "mu"
     adaptive: bool = True
 
-    def choose(self, points: Floats, epsilon: float, n: int, rng: np.random.Generator) -> Channel[Any]:
+    def choose(self, points: Floats, epsilon: float, n: int, rng: np.random.Generator) -> BinnedChannel:
         mu, sigma = points[rng.integers(len(points))]
         low, high, steps = best_graded(self.family, epsilon, self.score)
         return graded_at(self.grid, mu + sigma * equal_cuts(low, high, steps), epsilon)
 
 
-def best_cuts(points: Floats, family: families.Family, epsilon: float, n: int, weights: tuple[float, float]) -> Floats:
+def best_cuts(
+    points: Floats, family: families.Family, epsilon: float, n: int, weights: tuple[float, float]
+) -> Floats:
     """Among equal cells of every number, place and width: the cuts (steps,) with the least expected variance."""
     mu, sigma = points.T
     middle, typical = mu.mean(), np.exp(np.log(sigma).mean())
@@ -154,7 +157,8 @@ def expected_variance(
     before = np.linalg.inv(prior)
     gained = np.linalg.inv(prior - explained) - before
     after = np.linalg.inv(before + n * gained)
-    return np.einsum("fg,cgf->c", weights, after)
+    out: Floats = np.einsum("fg,cgf->c", weights, after)
+    return out
 
 
 @cache
@@ -178,10 +182,11 @@ def equal_cuts(low: float, high: float, steps: int) -> Floats:
     return low + (np.arange(steps) + 0.5) * (high - low) / steps
 
 
-def graded_at(grid: Grid, cuts: Floats, epsilon: float) -> Channel[Any]:
+def graded_at(grid: Grid, cuts: Floats, epsilon: float) -> BinnedChannel:
     """Graded response with cuts at the nearest places of the grid."""
     places = grid.cuts(cuts)
-    return channels.binned(places, channels.graded(0, 1, len(places), epsilon).inner)
+    inner = channels.graded(0, 1, len(places), epsilon).inner
+    return BinnedChannel(build.binned(places, inner.table), inner)
 
 
 def policy(name: object, family: families.Family, grid: Grid) -> NumberPolicy:

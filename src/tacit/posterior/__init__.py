@@ -81,7 +81,10 @@ def sample(
 
     Of a LocationScale model the draws are (mu, sigma), always by sequential Monte Carlo.
     """
-    for given, kind, argument in ((model, Categorical | LocationScale, "model"), (evidence, Evidence, "evidence")):
+    for given, kind, argument in (
+        (model, Categorical | LocationScale, "model"),
+        (evidence, Evidence, "evidence"),
+    ):
         if not isinstance(given, kind):
             raise TacitError(
                 "argument_invalid",

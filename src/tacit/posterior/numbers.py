@@ -1,7 +1,7 @@
 """The posterior of a number's location and scale, by sequential Monte Carlo on the exact likelihood.
 
-A report through cuts c_1 < ... < c_m has the probability sum over cells j of P(report | j) [F(c_{j+1}) - F(c_j)], F the law
-of the answer: there is nothing latent to sample. Particles move in (mu, ln sigma), or in mu alone where the scale is
+A report through cuts c_1 < ... < c_m has the probability sum over cells j of P(report | j) [F(c_{j+1}) - F(c_j)], F the
+law of the answer: there is nothing latent to sample. Particles move in (mu, ln sigma), or in mu alone where the scale is
 given; see `smc`.
 
 >>> from tacit import Evidence, Normal, channels
@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from tacit import arrays
 from tacit.arrays import Floats
+from tacit.channels.binned import BinnedChannel
 from tacit.errors import TacitError
 from tacit.evidence import Evidence
 from tacit.models import CellTable, LocationScale
@@ -84,7 +85,8 @@ def cell_table(evidence: Evidence) -> CellTable:
                 argument="evidence",
                 hint="use a channel with fewer reports, such as graded with few steps",
             )
-        parts.append((tally.channel.cuts, *found))
+        channel: BinnedChannel = tally.channel  # type: ignore[assignment]  # the evidence is numeric
+        parts.append((channel.cuts, *found))
     return CellTable.of(parts)
 
 

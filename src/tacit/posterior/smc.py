@@ -5,8 +5,8 @@ below half the particles), only a power of the new likelihood is taken in, as mu
 the particles are resampled and moved at that temperature, and the rest follows. So one report or ten thousand at
 once make no difference to the method, and no jump of the posterior empties the cloud.
 
-A move wastes nothing (Dau and Chopin, *Waste-free sequential Monte Carlo*, 2022): N / STEPS ancestors are resampled, each
-runs a Metropolis chain of STEPS states, and all states are the new cloud. Proposals are scaled by the covariance of
+A move wastes nothing (Dau and Chopin, *Waste-free sequential Monte Carlo*, 2022): N / STEPS ancestors are resampled,
+each runs a Metropolis chain of STEPS states, and all states are the new cloud. Proposals are scaled by the covariance of
 the cloud. A share of them do not depend on where the chain is: for a posterior that is nearly normal they are accepted
 most of the time. That share follows how often they were accepted in the move before.
 
@@ -214,7 +214,8 @@ def _factor(covariance: Floats) -> Floats:
     """A Cholesky factor, with a trace of the diagonal added where the cloud is flat."""
     scale = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
     correlation = covariance / np.outer(scale, scale)
-    return scale[:, None] * np.linalg.cholesky(correlation + 1e-9 * np.eye(len(scale)))
+    out: Floats = scale[:, None] * np.linalg.cholesky(correlation + 1e-9 * np.eye(len(scale)))
+    return out
 
 
 def _tails(x: Floats, centre: Floats, factor: Floats) -> Floats:

@@ -28,7 +28,7 @@ MIN_KAPPA = Fraction(1, 10**9)
 MATRIX_BITS = 80
 MATRIX_SLACK = Fraction(1, 10**9)
 MAX_STEPS = 128  # the table of any epsilon then fits into a round
-STEP_BITS = 52  # to which the difference of two neighbouring tails is exact
+STEP_BITS = 52  # of the smallest difference of two neighbouring tails
 SHRINK = 1 - Fraction(1, 2**46)  # of epsilon: its loss stays below when both are rounded to floats
 CUT_DIGITS = 12  # of a cell's width, where a cut has no short decimal
 
@@ -178,7 +178,7 @@ def graded(lo: object, hi: object, steps: object, epsilon: object) -> Binned:
     return Binned(cuts, Dense(count + 1, stated, tail_rows(_tails(count, stated))))
 
 
-def binned(edges: object, inner: Table) -> Binned:
+def binned(edges: Iterable[object], inner: Table) -> Binned:
     """A number by the cell it falls into: `edges` cut the line, and `inner` randomises the cells 0..len(edges)."""
     if not isinstance(inner, tuple(FINITE.values())):
         raise TacitError(
@@ -187,10 +187,15 @@ def binned(edges: object, inner: Table) -> Binned:
             argument="inner",
             hint="give a table of categories, such as srr(k, epsilon) with one category more than edges",
         )
-    if isinstance(edges, str | bytes) or not isinstance(edges, Iterable):
-        raise _bad_edges(edges)
-    cuts = tuple(_real(edge, "edges") for edge in edges)
-    if not 1 <= len(cuts) <= MAX_CUTS or any(a >= b for a, b in pairwise(cuts)):
+    try:
+        cuts = tuple(_real(edge, "edges") for edge in edges)
+    except TypeError:  # it cannot be iterated
+        raise _bad_edges(edges) from None
+    if (
+        isinstance(edges, str | bytes)
+        or not 1 <= len(cuts) <= MAX_CUTS
+        or any(a >= b for a, b in pairwise(cuts))
+    ):
         raise _bad_edges(edges)
     for cut in cuts:
         if not check.fits_signed_decimal(cut):
@@ -234,7 +239,7 @@ def _short(cut: Fraction, width: Fraction) -> Fraction:
     if check.fits_signed_decimal(cut):
         return cut
     places = 0
-    while 10 ** (places - CUT_DIGITS) * width < 1 and places <= check.DECIMAL_PLACES:
+    while 10**places * width < 10**CUT_DIGITS and places <= check.DECIMAL_PLACES:
         places += 1
     rounded = round(cut, places)
     if places > check.DECIMAL_PLACES or not check.fits_signed_decimal(rounded):
@@ -243,12 +248,13 @@ def _short(cut: Fraction, width: Fraction) -> Fraction:
 
 
 def _tails(steps: int, epsilon: Fraction) -> tuple[int, ...]:
-    """Integers in proportion to a^d, d = 0..steps: the chance that the noise moves a grade by d or more.
+    """Integers in proportion to a^d, d = 0..steps: the chances that the noise lifts a grade by d or more.
 
-    Their differences are the chances of a move by exactly d, so these too must be exact to STEP_BITS.
+    Their differences are the chances of a move by exactly d. The smallest is the last one, about epsilon / steps of the
+    last tail, and keeps STEP_BITS.
     """
     used = epsilon * SHRINK
-    bits = STEP_BITS + 2 * max(math.ceil(steps / used) - 1, 1).bit_length()
+    bits = STEP_BITS + math.ceil(steps / used).bit_length()
     return tuple(exp_lower(used * (steps - d) / steps) << bits >> GUARD_BITS for d in range(steps + 1))
 
 

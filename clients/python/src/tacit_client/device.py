@@ -94,10 +94,10 @@ class Device:
         return certificate
 
 
-def answered(round: Round, answer: object) -> int:
+def answered(round: Round, answer: str | int | Decimal) -> int:
     """The category of a label, or the cell of a number: what the channel takes."""
     if isinstance(round.channel, Binned):
-        return round.channel.cell(round.question.number(answer))  # type: ignore[arg-type]
+        return round.channel.cell(round.question.number(answer))
     position = {label: x for x, label in enumerate(round.question.labels)}
     if not isinstance(answer, str) or answer not in position:
         # The answer itself stays out of the message: errors are logged.

@@ -104,6 +104,8 @@ class Question:
         An answer beyond the ends is refused and not clipped: whether the nearest end says what the person means
         is the person's to decide.
         """
+        if not self.numeric:
+            raise _invalid("unit", self.unit, "ask for a number: this question has labels")
         low, high, step = self.scale
         number = check.answered_number(answer)
         if not low <= number <= high or (number - low) % step:

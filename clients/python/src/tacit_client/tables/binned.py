@@ -53,7 +53,9 @@ class Binned(Table):
                 "give a finite table: the cells are its answers",
             )
         if not isinstance(self.cuts, tuple) or not 1 <= len(self.cuts) <= MAX_CUTS:
-            raise bad_weights("cuts is not a tuple", "cuts", f"give a tuple of 1 to {MAX_CUTS} cuts")
+            raise bad_weights(
+                f"cuts is {check.shown(self.cuts)}", "cuts", f"give a tuple of 1 to {MAX_CUTS} cuts"
+            )
         for cut in self.cuts:
             if not isinstance(cut, Fraction) or not check.fits_signed_decimal(cut):
                 raise bad_weights(

@@ -1,22 +1,19 @@
-"""The command line: `tacit channel`, `tacit audit`, `tacit plan`, `tacit simulate`, `tacit demo`."""
+"""`tacit channel` and `tacit audit`."""
 
 from __future__ import annotations
 
 import json
-import math
 import sys
-from itertools import groupby
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import Progress
 from rich.table import Table
 
-import tacit
 from tacit import audit as auditing
-from tacit import channels, demo, display, planning, simulation
+from tacit import channels
+from tacit.cli.base import EXIT_REFUSED, app, progress_bar, refuse
 from tacit.errors import TacitError
 from tacit_client import canonical, check
 from tacit_client.certificate import Certificate
@@ -24,43 +21,6 @@ from tacit_client.channel import channel_id, parse_channel
 from tacit_client.tables import Binned
 
 EXIT_LEAKS = 1
-EXIT_REFUSED = 2
-
-app = typer.Typer(
-    add_completion=False,
-    no_args_is_help=True,
-    help="Learn what a population thinks without learning what anyone said.",
-)
-
-
-def main() -> None:
-    """Run the command line; a refusal is one sentence on standard error and exit status 2."""
-    try:
-        app()
-    except TacitError as error:
-        _refuse(error, as_json="--json" in sys.argv)
-
-
-def _refuse(error: TacitError, as_json: bool, status: int = EXIT_REFUSED) -> NoReturn:
-    if as_json:
-        fields = {"code": error.code, "message": error.message}
-        print(json.dumps({"error": fields | {"argument": error.argument, "hint": error.hint}}))
-    else:
-        print(f"tacit: {error} ({error.code})", file=sys.stderr)
-    raise SystemExit(status)
-
-
-def _progress() -> Progress:
-    """A bar on the terminal, and nothing at all in a pipe or a log."""
-    console = Console(stderr=True)
-    return Progress(transient=True, disable=not console.is_terminal, console=console)
-
-
-@app.command()
-def version() -> None:
-    """Print the version."""
-    print(tacit.__version__)
-
 
 OPTIONS = {
     "srr": ("k",),
@@ -161,8 +121,8 @@ def audit(
     try:
         table = parse_channel(_read_message(file))
     except TacitError as error:
-        _refuse(error, as_json, EXIT_LEAKS if error.code == "channel_infinite_loss" else EXIT_REFUSED)
-    with _progress() as progress:
+        refuse(error, as_json, EXIT_LEAKS if error.code == "channel_infinite_loss" else EXIT_REFUSED)
+    with progress_bar() as progress:
         task = progress.add_task("asking the real randomiser", total=2 * samples)
         result = auditing.audit(table, samples, lambda done: progress.advance(task, done))
     if as_json:
@@ -237,129 +197,3 @@ def _print_audit(result: auditing.Audit, title: str, answer: str) -> None:
 def _shown_ratio(certificate: Certificate) -> str:
     text = f"{certificate.ratio.numerator}/{certificate.ratio.denominator}"
     return text if len(text) <= 60 else "a fraction of long integers (--json shows it)"
-
-
-@app.command(name="demo")
-def run_demo(
-    people: Annotated[int, typer.Option(help="How many people answer.")] = 10_000,
-    devices: Annotated[
-        int | None, typer.Option(help="How many of them by real devices; all if left out.")
-    ] = None,
-    epsilon: Annotated[float, typer.Option(help="Bound of the privacy loss.")] = 1.0,
-    seed: Annotated[int | None, typer.Option(help="Seed of the simulated people; fresh if left out.")] = None,
-    plot: Annotated[Path | None, typer.Option(help="Also draw the result into this PNG file.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
-) -> None:
-    """Run an adaptive study of real devices, and compare it with the truth and with other policies."""
-    if plot is not None:
-        display.require_plot(plot)
-    with _progress() as progress:
-        tasks = {name: progress.add_task(name, total=people) for name in demo.POLICIES}
-        result = demo.run(
-            people, devices, epsilon, seed, lambda name, more: progress.advance(tasks[name], more)
-        )
-    if as_json:
-        print(json.dumps(demo.record(result)))
-    else:
-        demo.show(result, Console())
-    if plot is not None:
-        display.draw(result.shown, plot)
-        if not as_json:
-            print(f"The picture is in {plot}.")
-
-
-@app.command()
-def plan(
-    k: Annotated[int, typer.Option(help="Number of categories.")],
-    epsilon: Annotated[float | None, typer.Option(help="Bound of the privacy loss.")] = None,
-    n: Annotated[int | None, typer.Option(help="How many people answer.")] = None,
-    error: Annotated[float | None, typer.Option(help="Expected total variation error, such as 0.03.")] = None,
-    theta: Annotated[
-        str | None, typer.Option(help="Shares to plan for; even shares, the worst case.")
-    ] = None,
-    check_runs: Annotated[
-        int, typer.Option("--check", help="Also simulate this many studies of that size.")
-    ] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
-) -> None:
-    """Give two of epsilon, n and error: the third is solved for."""
-    made = planning.plan(k, epsilon, n, error, None if theta is None else _shares(theta))
-    checked = made.check(check_runs) if check_runs else None
-    if as_json:
-        record = {"k": k, "epsilon": made.epsilon, "n": made.n, "error": made.error, "simulated": checked}
-        print(json.dumps(record | {"channel": made.channel.to_json()}))
-        return
-    console = Console(highlight=False)
-    console.print(
-        f"{made.n:,} people, epsilon {made.epsilon:g}: expected total variation error {made.error:.4f}"
-    )
-    share = made.error * 2 / k
-    console.print(f"  about {share:.2%} a category, through {made.channel!r}")
-    odds = math.exp(made.epsilon)
-    console.print(
-        f"  a report can multiply the odds of a suspicion by at most {odds:.3g}: "
-        f"50% becomes {odds / (1 + odds):.1%}",
-        soft_wrap=True,
-    )
-    if checked:
-        console.print(
-            f"  {check_runs} simulated studies: error {checked[0]:.4f} (standard error {checked[1]:.4f})"
-        )
-
-
-def _shares(text: str) -> list[float]:
-    return [float(check.parse_decimal(part.strip(), "theta")) for part in text.split(",")]
-
-
-@app.command()
-def simulate(
-    theta: Annotated[str, typer.Option(help="The true shares, such as 0.5,0.3,0.2.")],
-    epsilon: Annotated[float, typer.Option(help="Bound of the privacy loss.")] = 1.0,
-    n: Annotated[int, typer.Option(help="How many people answer.")] = 5_000,
-    policy: Annotated[
-        str,
-        typer.Option(
-            help="static-srr, static-subset, semi:0.9, fisher, entropy, tv_posterior, tv_marginal, mse, "
-            "honest or risk."
-        ),
-    ] = "risk",
-    kappa: Annotated[
-        float, typer.Option(help="Share of epsilon for the subset, in policies over RRRR.")
-    ] = 0.9,
-    seed: Annotated[int, typer.Option(help="Seed of the people and of the sampler.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
-    plot: Annotated[Path | None, typer.Option(help="Also draw the result into this PNG file.")] = None,
-) -> None:
-    """Run a simulated study and show what it would have learned."""
-    shares = _shares(theta)
-    if plot is not None:
-        display.require_plot(plot)
-    with _progress() as progress:
-        task = progress.add_task("people answer", total=n)
-        result = simulation.simulate(
-            shares, epsilon, policy, n=n, kappa=kappa, seed=seed,
-            progress=lambda done, total: progress.update(task, completed=done),
-        )  # fmt: skip
-    last = display.Look.at(result.posterior, result.channels[-1][0], n)
-    labels = tuple(f"category {i}" for i in range(len(shares)))
-    title = f"{n:,} private answers, policy {policy}, privacy loss at most {epsilon:g}"
-    shown = display.Shown(title, labels, result.theta, {policy: (last,)})
-    if as_json:
-        record = {
-            "tv": result.tv,
-            "estimate": last.estimate.tolist(),
-            "low": last.low.tolist(),
-            "high": last.high.tolist(),
-        }
-        used = [{"channel": made.to_json(), "reports": reports} for made, reports in result.channels]
-        print(json.dumps(record | {"rhat": float(result.posterior.rhat().max()), "rounds": used}))
-    else:
-        console = Console()
-        console.print(title, highlight=False)
-        for made, rounds in groupby(result.channels, key=lambda used: used[0]):
-            reports = sum(count for _, count in rounds)
-            console.print(f"  {reports:>9,} reports through {made!r}", highlight=False)
-        console.print(display.table(shown, display.Marks.of(console)))
-        console.print(f"Total variation error {result.tv:.4f}.", highlight=False)
-    if plot is not None:
-        display.draw(shown, plot)
