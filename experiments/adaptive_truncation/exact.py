@@ -43,17 +43,18 @@ def adaptive(
     epsilon: float,
     rng: np.random.Generator,
     *,
+    interval: tuple[float, float] | None = None,
     particles: int = PARTICLES,
     every: int = EVERY,
 ) -> Trace:
-    """A study, one report at a time: each interval is the best one for a posterior draw, the first for (0, 1)."""
+    """A study, one report at a time. The interval is given, or the best one for a posterior draw, first for (0, 1)."""
     a, b = best(epsilon)
     target, n = ClippedTarget(MODEL), len(people.answers)
     cloud = smc.begin(target, particles, rng)
     made, clouds = np.empty((4, n)), []  # y, l, r, b
     m, c = 0.0, 1.0
     for t, (answer, noise) in enumerate(zip(*people, strict=True)):
-        low, high = m + c * a, m + c * b
+        low, high = interval or (m + c * a, m + c * b)
         made[:, t] = report(answer, low, high, epsilon, noise), low, high, (high - low) / epsilon
         # Views, unchecked: a checked copy of all reports for each of them would cost O(n^2).
         old, new = ClippedTable(*made[:, :t], "laplace"), ClippedTable(*made[:, t : t + 1], "laplace")

@@ -11,11 +11,12 @@ means to do so after a rejection too, but computes exp(log_sum_0 - log_sum_0) wh
 all weights are 1, their cumulated sum passes any uniform number at once, and the first candidate, the old z_k, is
 kept. `stale=True` does that.
 
-It leaves the posterior as it is, for a kernel that keeps z after a rejection is reversible too: with S the sums,
+It does not change the posterior. Whether z stays or is drawn from its law given the candidates after a rejection, the
+accepted moves balance each other: from (mu, sigma, z_1) to (mu', sigma', z_k) the chain goes with the density
 
-    pi(mu, sigma, z_1) w(z_k; mu', sigma') / S' = [prior w(z_1; .)] w(z_k; .') / S',    and the reverse differs by r only.
+    prior w(z_1; mu, sigma) x w(z_k; mu', sigma') / S' x min(1, r),    S' = sum_j w(z_j; mu', sigma'),
 
-What suffers is mixing: z moves only when (mu, sigma) does.
+and back with the same where everything is swapped, whose ratio to it is 1 by the definition of r. Only z rests longer.
 
 The walk is over (mu, sigma^2) as in the program; its steps are tuned to an acceptance of AIM in the first fifth, which
 does not count.

@@ -1,6 +1,6 @@
 """The experiment: every method on the same people, for epsilon 1, 2, 5 and 10.
 
-    python -m experiments.adaptive_truncation.run [--runs 400] [--slow 30] [--method NAME] [--output FILE]
+    python -m experiments.adaptive_truncation.run [--runs 400] [--few 30] [--method NAME] [--output FILE]
 
 A finished (epsilon, run, method) is one line of results/runs.jsonl, so the command may be stopped at any time and goes on
 where it stood. A line has
@@ -20,8 +20,10 @@ where it stood. A line has
 | exact | adaptive, the paper's | exact likelihood |
 | exact fixed | 50 +- 10 sigma | exact likelihood |
 | information, information:mu | ours: graded response, in rounds that grow | exact likelihood |
+| long information, ... | ours, with 10,000 people | exact likelihood |
 
-The latter two and "latent", "exact" know mu ~ N(0, 100^2) and nothing else: the question of ours goes from -500 to 500.
+"information" aims at both parameters, "information:mu" at mu. All that adapt know mu ~ N(0, 100^2) and no more: the
+question of ours goes from -500 to 500. Those in FEW are run less often, since they are slow or vary little.
 """
 
 from __future__ import annotations
@@ -56,7 +58,8 @@ from tacit.simulation import NumberSimulation
 from tacit_client import Question
 
 RESULTS = Path(__file__).parent / "results" / "runs.jsonl"
-RUNS, SLOW = 400, 30
+RUNS, FEWER = 400, 30
+LONG = 10_000
 QUESTION = Question("number", "What is your number?", (), "units", "-500", "500", "0.01")
 TRUTH = [[MU, SIGMA]]
 Line = dict[str, Any]
@@ -92,13 +95,14 @@ def exactly_fixed(people: People, epsilon: float, rng: np.random.Generator) -> F
     return *exact.batch(*on_fixed(people, epsilon), epsilon, rng), {}
 
 
-def ours(people: People, epsilon: float, rng: np.random.Generator, policy: str) -> Found:
-    """A study of tacit."""
+def ours(people: People, epsilon: float, rng: np.random.Generator, policy: str, n: int = 0) -> Found:
+    """A study of tacit; with `n`, of that many new people."""
+    answers = rng.normal(MU, SIGMA, n) if n else people.answers
     found = simulate(
         (MU, SIGMA),
         epsilon,
         policy,
-        answers=people.answers,
+        answers=answers,
         model=exact.MODEL,
         question=QUESTION,
         seed=rng,
@@ -115,8 +119,10 @@ METHODS: dict[str, Callable[[People, float, np.random.Generator], Found]] = {
     "exact fixed": exactly_fixed,
     "information": lambda *job: ours(*job, "information"),
     "information:mu": lambda *job: ours(*job, "information:mu"),
+    "long information": lambda *job: ours(*job, "information", LONG),
+    "long information:mu": lambda *job: ours(*job, "information:mu", LONG),
 }
-LATENT = ("latent", "latent program", "latent fixed", "mhaar")  # these are slow
+FEW = ("latent", "latent program", "latent fixed", "mhaar", "long information", "long information:mu")
 
 
 def on_fixed(people: People, epsilon: float) -> tuple[Floats, Floats, Floats]:
@@ -177,7 +183,7 @@ def finished(path: Path = RESULTS) -> list[Line]:
     return [json.loads(text) for text in path.read_text().splitlines(keepends=True) if text.endswith("\n")]
 
 
-def make(methods: list[str], runs: int, slow: int, path: Path = RESULTS) -> None:
+def make(methods: list[str], runs: int, few: int, path: Path = RESULTS) -> None:
     """Add the lines that are missing."""
     path.parent.mkdir(exist_ok=True)
     if path.exists():
@@ -189,7 +195,7 @@ def make(methods: list[str], runs: int, slow: int, path: Path = RESULTS) -> None
         for run in range(runs)
         for method in methods
         for epsilon in EPSILONS
-        if run < slow or method not in LATENT
+        if run < few or method not in FEW
     ]
     missing = [job for job in wanted if job not in there]
     with path.open("a") as out:
@@ -202,11 +208,11 @@ def main() -> None:
     """Make the missing lines."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=RUNS, help="runs of the quick methods")
-    parser.add_argument("--slow", type=int, default=SLOW, help="runs of the methods with latent answers")
+    parser.add_argument("--few", type=int, default=FEWER, help="runs of the methods in FEW")
     parser.add_argument("--method", choices=METHODS, action="append", help="this one only; may be given again")
     parser.add_argument("--output", type=Path, default=RESULTS, help="the file of lines")
     options = parser.parse_args()
-    make(options.method or list(METHODS), options.runs, options.slow, options.output)
+    make(options.method or list(METHODS), options.runs, options.few, options.output)
 
 
 if __name__ == "__main__":
