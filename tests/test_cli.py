@@ -135,7 +135,7 @@ def test_a_leak_too_small_for_any_experiment_is_still_refused():
         (["channel", "srr", "--k", "4", "--epsilon", "nan"], "", "argument_invalid"),
         (["channel", "rrrr", "--k", "4", "--epsilon", "1", "--subset", "a"], "", "field_invalid"),
         (["simulate", "--theta", "0.5,0.6"], "", "argument_invalid"),
-        (["simulate", "--theta", "half"], "", "field_invalid"),
+        (["simulate", "--theta", "half"], "", "argument_invalid"),
         (["simulate", "--theta", "0.5,0.5", "--policy", "best"], "", "argument_invalid"),
         (["channel", "srr", "--k", "4", "--epsilon", "1", "--size", "2"], "", "argument_invalid"),
         (["demo", "--people", "0"], "", "argument_invalid"),

@@ -25,9 +25,10 @@ QUESTION = Question(
 )
 TRUTH = np.array([428.0, 62.0])  # of the people who are made up here
 POLICIES = {
-    "information": "cuts where the posterior learns most",
-    "truncation": "the best interval at one posterior draw",
-    "static": "one channel, chosen before anything is known",
+    "information": "cuts where most is learned",
+    "information:mu": "the same, for the mean alone",
+    "truncation": "best interval at one draw",
+    "static": "chosen before anything is known",
 }
 ADAPTIVE = "information"  # asked with real devices
 

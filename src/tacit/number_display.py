@@ -35,7 +35,7 @@ class NumberLook:
 
     def error(self, truth: Floats) -> Floats:
         """How far the estimates of mu and sigma are off."""
-        return np.abs(self.posterior.mean - truth)
+        return np.abs(self.posterior.estimate() - truth)
 
 
 @dataclass(frozen=True)
@@ -60,11 +60,11 @@ class NumberShown:
 
 
 def words(channel: BinnedChannel) -> str:
-    """The cuts of a channel, from the first to the last."""
+    """The cut of a channel, or how many there are, from the first to the last."""
     cuts = channel.cuts
     if len(cuts) == 1:
-        return f"above or below {cuts[0]:g}"
-    return f"{len(cuts)} cuts, {cuts[0]:g} to {cuts[-1]:g}"
+        return f"{cuts[0]:g}"
+    return f"{len(cuts)}: {cuts[0]:g} to {cuts[-1]:g}"
 
 
 def table(shown: NumberShown, marks: Marks) -> Table:
@@ -75,12 +75,13 @@ def table(shown: NumberShown, marks: Marks) -> Table:
         out.add_column(heading, justify="right")
     out.add_column(f"{marks.line}interval {marks.truth}truth")
     posterior = shown.looks[-1].posterior
+    estimate = posterior.estimate()
     low, high = posterior.interval(LEVEL)
     for i, name in enumerate(NAMES):
         scale = (WIDTH - 1) / max(high[i], shown.truth[i]) if min(low[i], shown.truth[i]) > 0 else 0.0
         bar = marks.bar(low[i] * scale, high[i] * scale, shown.truth[i] * scale) if scale else ""
         ends = f"{low[i]:.4g} to {high[i]:.4g}"
-        out.add_row(name, f"{shown.truth[i]:.4g}", f"{posterior.mean[i]:.4g}", ends, bar)
+        out.add_row(name, f"{shown.truth[i]:.4g}", f"{estimate[i]:.4g}", ends, bar)
     for share in (0.1, 0.5, 0.9):
         value, below, above = posterior.quantile(share, LEVEL)
         true = posterior.model.quantile(shown.truth[None], share)[0, 0]
@@ -94,7 +95,7 @@ def rounds(shown: NumberShown, marks: Marks) -> Table:
     """A row for every round: its cuts, what was known after it, and the interval of mu."""
     out = Table(box=None, header_style="dim", pad_edge=False)
     for heading in ("reports", "cuts", "mu", "sigma", "error of mu"):
-        out.add_column(heading, justify="left" if heading == "cuts" else "right")
+        out.add_column(heading, justify="left" if heading == "cuts" else "right", no_wrap=True)
     out.add_column(f"mu: {marks.line}interval {marks.truth}truth")
     start, end = shown.span
     for look in shown.looks:
@@ -102,7 +103,7 @@ def rounds(shown: NumberShown, marks: Marks) -> Table:
         places = (
             (np.clip([low[0], high[0], shown.truth[0]], start, end) - start) / (end - start) * (WIDTH - 1)
         )
-        estimate = look.posterior.mean
+        estimate = look.posterior.estimate()
         out.add_row(
             f"{look.reports:,}",
             words(look.channel),
@@ -134,7 +135,7 @@ def record(look: NumberLook, truth: Floats) -> dict[str, object]:
     return {
         "reports": look.reports,
         "channel": look.channel.to_json(),
-        "estimate": look.posterior.mean.tolist(),
+        "estimate": look.posterior.estimate().tolist(),
         "sd": look.posterior.sd.tolist(),
         "low": low.tolist(),
         "high": high.tolist(),

@@ -141,7 +141,7 @@ def simulate(
         study = Study(question=asked, model=model, epsilon=epsilon, expected=len(people), **options)
         used = _run(study, people, rng, progress)
         found = study.posterior(seed=int(rng.integers(2**31)))
-        return NumberSimulation(truth, found.estimate(minimise or "mse"), found, used, asked)
+        return NumberSimulation(truth, found.estimate(minimise or "mae"), found, used, asked)
     truth = arrays.distribution(theta)
     people = _categories(truth, n, answers, rng)
     labels = [f"category {i}" for i in range(len(truth))]

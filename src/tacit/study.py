@@ -194,7 +194,7 @@ class Study:
 
     def estimate(self, minimise: str | None = None) -> Floats:
         """What has the least expected loss. Categories: the shares, by "tv" (the default), "mse" or "mode". A number:
-        location and scale, by "mse" (the default) or "mae"."""
+        location and scale, by "mae" (the default) or "mse"."""
         found = self.posterior()
         out: Floats = found.estimate() if minimise is None else found.estimate(minimise)
         return out

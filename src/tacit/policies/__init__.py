@@ -5,7 +5,16 @@ array([0])
 """
 
 from tacit.policies.adaptive import Policy, policy
+from tacit.policies.intervals import best_graded, best_interval
 from tacit.policies.optimal import optimal_matrix
 from tacit.policies.utilities import best_subset, utility_curve
 
-__all__ = ["Policy", "best_subset", "optimal_matrix", "policy", "utility_curve"]
+__all__ = [
+    "Policy",
+    "best_graded",
+    "best_interval",
+    "best_subset",
+    "optimal_matrix",
+    "policy",
+    "utility_curve",
+]

@@ -17,7 +17,8 @@ probability of report y through a channel c, one report explains of the posterio
 which is exact, however wide the posterior is, for the best linear estimate from that report. It is worth as much as an
 observation with the precision G = (S - C)^-1 - S^-1. As the posterior narrows, G becomes the Fisher information of the
 channel. After the n reports of the next round the covariance is about (S^-1 + n G)^-1, and `information` takes the
-channel with the least tr(W (S^-1 + n G)^-1), W the weights of mu and sigma in squared units of the answer. One
+channel with the least tr(W (S^-1 + n G)^-1), W the weights of squared errors of mu and sigma: an error of sigma
+counts half as much as one of mu, or all of it goes to one of them (`information:mu`, `information:sigma`). One
 threshold tells about one direction of (mu, sigma) only: the formula sees that for n reports, and spreads thresholds
 over the rounds.
 
@@ -49,7 +50,7 @@ STEPS = (1, 2, 3, 4, 6, 8)  # of graded response; more than 1 + epsilon never pa
 CENTRES = np.linspace(-2.5, 2.5, 21)  # in units of the spread of an answer, as predicted
 WIDTHS = np.geomspace(0.5, 6, 9)  # from the first cut to the last, likewise
 POINTS = 128  # posterior draws that a choice looks at
-WEIGHTS = {"both": (1.0, 1.0), "mu": (1.0, 0.0), "sigma": (0.0, 1.0)}
+WEIGHTS = {"both": (1.0, 0.25), "mu": (1.0, 0.0), "sigma": (0.0, 1.0)}
 
 
 @dataclass(frozen=True)

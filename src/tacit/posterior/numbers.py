@@ -113,8 +113,11 @@ class NumberPosterior:
         out: Floats = self.draws.std(axis=0)
         return out
 
-    def estimate(self, minimise: str = "mse") -> Floats:
-        """(mu, sigma) with the least expected squared error ("mse": the mean) or absolute error ("mae": the median)."""
+    def estimate(self, minimise: str = "mae") -> Floats:
+        """(mu, sigma) with the least expected absolute error ("mae": the median) or squared error ("mse": the mean).
+
+        After few reports the mean of sigma may not exist, as it does not under the default prior.
+        """
         if minimise not in AIMS:
             raise TacitError(
                 "argument_invalid",
