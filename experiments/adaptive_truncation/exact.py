@@ -1,8 +1,8 @@
 """The paper's adaptive method without latent answers: particles (mu, sigma), moved on the exact likelihood.
 
-Clipped Laplace noise of a normal answer has a density in closed form (`tacit.models.clipped`), so there is nothing latent
-to sample. `tacit.posterior.smc` does the rest: O(N) for a report and O(N t) for a move, of which there are O(log n), so
-O(N n) in all; each report keeps its own interval, O(N + n) numbers.
+Clipped Laplace noise of a normal answer has a density in closed form (`tacit.models.clipped`), so there is nothing
+latent to sample. `tacit.posterior.smc` does the rest: O(N) for a report and O(N t) for a move, of which there are
+O(log n), so O(N n) in all; each report keeps its own interval, O(N + n) numbers.
 
 >>> from experiments.adaptive_truncation.people import population
 >>> trace = adaptive(population(0), 5.0, np.random.default_rng(1))
@@ -17,7 +17,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from experiments.adaptive_truncation.people import EVERY, PARTICLES, PRIOR, Floats, People, Trace, best, report
+from experiments.adaptive_truncation.people import (
+    EVERY,
+    PARTICLES,
+    PRIOR,
+    Floats,
+    People,
+    Trace,
+    best,
+    report,
+)
 
 from tacit.models import Normal
 from tacit.models.clipped import ClippedTable

@@ -32,7 +32,10 @@ def quick(path: int = 0) -> Values:
     made: dict[str, list[np.ndarray]] = {}
     for epsilon in QUICK_EPSILONS:
         for number in range(QUICK_RUNS):
-            people, rng = population(number, QUICK_PEOPLE), np.random.default_rng([path, number, int(epsilon)])
+            people, rng = (
+                population(number, QUICK_PEOPLE),
+                np.random.default_rng([path, number, int(epsilon)]),
+            )
             trace = latent.run(people, epsilon, rng, best=best(epsilon), particles=200)
             chain = mhaar.sample(*run.on_fixed(people, epsilon), epsilon, rng, iterations=1000)
             found = {
@@ -67,7 +70,9 @@ def of_runs(lines: list[run.Line]) -> dict[str, list[float]]:
 def main() -> None:
     """Compare, or write."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--write", action="store_true", help="derive the quick numbers anew, and those of the runs")
+    parser.add_argument(
+        "--write", action="store_true", help="derive the quick numbers anew, and those of the runs"
+    )
     if parser.parse_args().write:
         paths = [quick(path) for path in track(range(SEEDS), "paths")]
         made = {"quick": tolerances(paths), "runs": of_runs(run.finished())}

@@ -2,8 +2,9 @@
 
     python -m experiments.adaptive_truncation.figures [--latent]
 
-**figure2**: particle clouds of mu and ln sigma after every 20th report, with the interval that the reports went through (ours:
-the outermost cuts), for one run of three methods. **figure3**: box plots of the posterior means of all runs.
+**figure2**: particle clouds of mu and ln sigma after every 20th report, with the interval that the reports went
+through (ours: the outermost cuts), for one run of three methods. **figure3**: box plots of the posterior means of
+all runs.
 
 The clouds are made anew, in a minute. With --latent those of the paper's methods come from its own sampler, which takes
 five minutes; else from the exact likelihood: the same policy and the same posterior.
@@ -35,7 +36,9 @@ COLOURS = (GREY, BLUE, ORANGE, GREEN, PURPLE, PURPLE, PURPLE)
 def ours(epsilon: float) -> Trace:
     """A study that aims at both, its cloud after every EVERY reports."""
     people, rng = population(RUN), np.random.default_rng(RUN)
-    study = Study(question=QUESTION, model=exact.MODEL, epsilon=epsilon, expected=len(people.answers), seed=rng)
+    study = Study(
+        question=QUESTION, model=exact.MODEL, epsilon=epsilon, expected=len(people.answers), seed=rng
+    )
     intervals, clouds = [], []
     for t, answer in enumerate(people.answers):
         channel = study.channel
@@ -63,7 +66,9 @@ def clouds(axes: Axes, trace: Trace, part: int) -> None:
     values = trace.clouds[:, :SHOWN, part]
     values = np.log(values) if part else values
     times = EVERY * (1 + np.arange(len(values)))
-    axes.plot(np.repeat(times, values.shape[1]), values.ravel(), ".", color=BLUE, markersize=0.6, rasterized=True)
+    axes.plot(
+        np.repeat(times, values.shape[1]), values.ravel(), ".", color=BLUE, markersize=0.6, rasterized=True
+    )
     axes.plot(times, values.mean(axis=1), color=ORANGE, linewidth=1)
     if part == 0:
         axes.plot(times, trace.intervals[times - 1], color="black", linewidth=0.6)
@@ -97,7 +102,11 @@ def figure3() -> None:
     for column, epsilon in enumerate(EPSILONS):
         for part, name in enumerate(("mu", "sigma")):
             axes = panels[part, column]
-            shown = [(method, colour) for method, colour in zip(ORDER, COLOURS, strict=True) if table.get((epsilon, method))]
+            shown = [
+                (method, colour)
+                for method, colour in zip(ORDER, COLOURS, strict=True)
+                if table.get((epsilon, method))
+            ]
             for place, (method, colour) in enumerate(shown):
                 means = [line["mean"][part] for line in table[epsilon, method].values()]
                 boxes(axes, [means], [place], colour)

@@ -5,17 +5,17 @@ is (mu, sigma, x_1, ..., x_t). It is rejuvenated by, for every k,
 
     a random walk x' = x_k + 3 sigma z,    then an independent x' ~ N(mu, sigma^2),
 
-each accepted by Metropolis and Hastings for N(x; mu, sigma^2) Laplace(y_k - clip(x, l_k, r_k); b_k), then by Gibbs draws of
-mu given (x, sigma) and of sigma given (x, mu). Scale 3, the pair of moves and the Gibbs draws are those of the authors'
-program. That is O(N t) for report t, so O(N n^2) in all, and N n numbers to keep.
+each accepted by Metropolis and Hastings for N(x; mu, sigma^2) Laplace(y_k - clip(x, l_k, r_k); b_k), then by Gibbs
+draws of mu given (x, sigma) and of sigma given (x, mu). Scale 3, the pair of moves and the Gibbs draws are those of
+the authors' program. That is O(N t) for report t, so O(N n^2) in all, and N n numbers to keep.
 
 | order | at each report | interval from |
 | --- | --- | --- |
 | paper | resample, rejuvenate on the reports before, propagate, weight | a weighted draw |
 | program | propagate, weight, resample, rejuvenate on the reports so far | an equally weighted draw |
 
-Both begin at the prior. The program begins elsewhere, at mu = x_1 = y_1 and sigma = 1 for all particles: `start="report"`
-does that, and what the first reports say is then forgotten only as fast as the moves mix.
+Both begin at the prior. The program begins elsewhere, at mu = x_1 = y_1 and sigma = 1 for all particles:
+`start="report"` does that, and what the first reports say is then forgotten only as fast as the moves mix.
 
 >>> from experiments.adaptive_truncation.people import population
 >>> trace = run(population(0, 60), 10.0, np.random.default_rng(1), particles=200, interval=(40.0, 60.0))
@@ -26,7 +26,16 @@ True
 from __future__ import annotations
 
 import numpy as np
-from experiments.adaptive_truncation.people import EVERY, PARTICLES, PRIOR, Floats, People, Prior, Trace, report
+from experiments.adaptive_truncation.people import (
+    EVERY,
+    PARTICLES,
+    PRIOR,
+    Floats,
+    People,
+    Prior,
+    Trace,
+    report,
+)
 from numba import njit
 
 from tacit.posterior.smc import resample
@@ -150,7 +159,9 @@ def rejuvenate(
         half = 1 / (2 * s * s)
         total = 0.0
         for k in range(t):
-            x[i, k] = _moved(x[i, k], m, s, half, reports[k, 0], reports[k, 1], reports[k, 2], reports[k, 3], rng)
+            x[i, k] = _moved(
+                x[i, k], m, s, half, reports[k, 0], reports[k, 1], reports[k, 2], reports[k, 3], rng
+            )
             total += x[i, k]
         precision = 1 / variance + t / s**2
         m = (mean / variance + total / s**2) / precision + rng.standard_normal() / np.sqrt(precision)

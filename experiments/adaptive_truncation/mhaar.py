@@ -1,8 +1,8 @@
 """MHAAR: Metropolis and Hastings with averaged acceptance ratios, for one batch of reports.
 
-*Metropolis-Hastings with averaged acceptance ratios* (Andrieu, Yıldırım, Doucet and Chopin), for reports
-y_k = clip(mu + sigma z_k, l_k, r_k) + noise. The chain is (mu, sigma, z). A step draws N - 1 fresh normals beside each z_k,
-proposes (mu', sigma'), and with w(z; mu, sigma) the density of the report accepts with the ratio
+*Metropolis-Hastings with averaged acceptance ratios* (Andrieu, Yıldırım, Doucet and Chopin), for reports y_k =
+clip(mu + sigma z_k, l_k, r_k) + noise. The chain is (mu, sigma, z). A step draws N - 1 fresh normals beside each
+z_k, proposes (mu', sigma'), and with w(z; mu, sigma) the density of the report accepts with the ratio
 
     prior' / prior x product over k of [ sum_j w(z_kj; mu', sigma') / sum_j w(z_kj; mu, sigma) ].
 
@@ -53,7 +53,9 @@ def sample(
 ) -> Floats:
     """The chain of (mu, sigma) after its first fifth."""
     b = (high - low) / epsilon
-    start = np.array([y.mean(), max(0.01, y.var() - 2 * b.mean() ** 2)])  # Laplace noise has the variance 2 b^2
+    start = np.array(
+        [y.mean(), max(0.01, y.var() - 2 * b.mean() ** 2)]
+    )  # Laplace noise has the variance 2 b^2
     out = np.empty((iterations, 2))
     _chain(y, low, high, b, tuple(prior), start, candidates, stale, iterations // 5, rng, out)
     out = out[iterations // 5 :]
@@ -104,9 +106,17 @@ def _chain(
 
 @njit(cache=True)
 def _weigh(
-    z: Floats, mu: float, sigma: float, y: Floats, low: Floats, high: Floats, b: Floats, out: Floats, sums: Floats
+    z: Floats,
+    mu: float,
+    sigma: float,
+    y: Floats,
+    low: Floats,
+    high: Floats,
+    b: Floats,
+    out: Floats,
+    sums: Floats,
 ) -> None:
-    """The density of each report at each candidate, relative to its largest possible value: never below exp(-epsilon)."""
+    """The density of each report at each candidate over its largest possible value: never below exp(-epsilon)."""
     for k in range(len(y)):
         nearest = abs(y[k] - min(max(y[k], low[k]), high[k]))
         total = 0.0

@@ -78,6 +78,6 @@ def fixed() -> tuple[float, float]:
 
 
 def best(epsilon: float) -> tuple[float, float]:
-    """The paper's (a*, b*) for information about mu, to four decimals, so that runs do not hang on an optimiser's last digit."""
+    """The paper's (a*, b*), for information about mu; rounded, so that no run hangs on an optimiser's last digit."""
     low, high = best_interval("normal", epsilon, "mu")
     return round(low, 4), round(high, 4)

@@ -2,8 +2,8 @@
 
     python -m experiments.adaptive_truncation.run [--runs 400] [--few 30] [--method NAME] [--output FILE]
 
-A finished (epsilon, run, method) is one line of results/runs.jsonl, so the command may be stopped at any time and goes on
-where it stood. A line has
+A finished (epsilon, run, method) is one line of results/runs.jsonl, so the command may be stopped at any time and
+goes on where it stood. A line has
 
     epsilon, run, method
     mean, sd         of the posterior of (mu, sigma)
@@ -144,7 +144,10 @@ def of_intervals(trace: Trace, epsilon: float) -> dict[str, list[float]]:
 def of_channels(found: NumberSimulation) -> dict[str, list[float]]:
     """Information of the channels of a study, each as often as it was used."""
     made = np.array(
-        [finite_information("normal", channel.cuts, channel.matrix(), TRUTH)[0] for channel, _ in found.channels]
+        [
+            finite_information("normal", channel.cuts, channel.matrix(), TRUTH)[0]
+            for channel, _ in found.channels
+        ]
     )
     return _averages(made, np.array([count for _, count in found.channels], dtype=float))
 
@@ -209,7 +212,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=RUNS, help="runs of the quick methods")
     parser.add_argument("--few", type=int, default=FEWER, help="runs of the methods in FEW")
-    parser.add_argument("--method", choices=METHODS, action="append", help="this one only; may be given again")
+    parser.add_argument(
+        "--method", choices=METHODS, action="append", help="this one only; may be given again"
+    )
     parser.add_argument("--output", type=Path, default=RESULTS, help="the file of lines")
     options = parser.parse_args()
     make(options.method or list(METHODS), options.runs, options.few, options.output)

@@ -128,8 +128,10 @@ def information(table: Table) -> list[dict[str, Any]]:
 
 
 def agreement(table: Table) -> list[dict[str, Any]]:
-    """The samplers on the very reports of "exact fixed": mean gaps of posterior means, in posterior standard deviations,
-    with their standard errors, and mean ratios of standard deviations."""
+    """The samplers on the very reports of "exact fixed".
+
+    Mean gaps of posterior means, in posterior standard deviations, with standard errors; mean ratios of the latter.
+    """
     out = []
     for epsilon in EPSILONS:
         reference = table.get((epsilon, "exact fixed"), {})
@@ -173,7 +175,9 @@ def verdicts(found: list[dict[str, Any]], known: list[dict[str, Any]]) -> list[l
     for method in (OURS[0], f"long {OURS[0]}"):
         if all(method in row for row in known):
             values = [row[method]["late"][0] / row["interval"][0] for row in known]
-            enough = all(value >= (1.2 if row["epsilon"] <= 2 else 1) for value, row in zip(values, known, strict=True))
+            enough = all(
+                value >= (1.2 if row["epsilon"] <= 2 else 1) for value, row in zip(values, known, strict=True)
+            )
             out.append(
                 [
                     f"`{method}`, last half: information about mu over the paper's at the truth: 1.2 at epsilon 1 "
@@ -189,50 +193,93 @@ def summarise(lines: list[Line]) -> dict[str, Any]:
     """All of it."""
     table = by_method(lines)
     found, known = errors(table), information(table)
-    return {"errors": found, "information": known, "agreement": agreement(table), "verdicts": verdicts(found, known)}
+    return {
+        "errors": found,
+        "information": known,
+        "agreement": agreement(table),
+        "verdicts": verdicts(found, known),
+    }
 
 
 def _rows(head: list[str], rows: list[list[str]]) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows)) + "\n"
 
 
-def tables(made: dict[str, Any]) -> str:
-    """Markdown."""
-    claims = _rows(["claim", "holds", "measured at epsilon 1, 2, 5, 10"], made["verdicts"])
+def error_table(found: list[dict[str, Any]]) -> str:
+    """RMSE and its ratio to the paper's adaptive method."""
     rows = []
-    for row in made["errors"]:
+    for row in found:
         cells = [f"{value:.3f} ({low:.3f} to {high:.3f})" for value, low, high in row["rmse"]]
-        over = ["1", "1"] if row["ratio"] is None else [f"{v[0]:.2f} ({v[1]:.2f} to {v[2]:.2f})" for v in row["ratio"]]
-        rows.append(
-            [f"{row['epsilon']:g}", row["method"], str(row["runs"]), *cells, *over, f"{row['seconds']:.2g}"]
-        )
-    wrong = _rows(
-        ["epsilon", "method", "runs", "RMSE of mu", "RMSE of sigma", "ratio, mu", "ratio, sigma", "seconds"], rows
-    )
-    rows = []
-    for row in made["information"]:
-        for name, value in row.items():
-            if name in ("epsilon", "interval"):
-                continue
-            relative = [value[part][i] / row["interval"][i] for i in (0, 1) for part in ("all", "late")]
-            rows.append([f"{row['epsilon']:g}", name, *(f"{v:.3f}" for v in relative)])
-    told = _rows(["epsilon", "method", "mu, all", "mu, last half", "sigma, all", "sigma, last half"], rows)
-    rows = [
-        [
-            f"{row['epsilon']:g}",
-            row["method"],
-            str(row["runs"]),
-            *(f"{gap:+.2f} ({error:.2f})" for gap, error in zip(row["gap"], row["error"], strict=True)),
-            *(f"{v:.2f}" for v in row["spread"]),
-        ]
-        for row in made["agreement"]
+        over = ["1", "1"]
+        if row["ratio"] is not None:
+            over = [f"{value:.2f} ({low:.2f} to {high:.2f})" for value, low, high, _ in row["ratio"]]
+        elif row["method"] != PAPER:
+            over = ["", ""]
+        count = [f"{row['epsilon']:g}", row["method"], str(row["runs"])]
+        rows.append([*count, *cells, *over, f"{row['seconds']:.2g}"])
+    head = [
+        "epsilon",
+        "method",
+        "runs",
+        "RMSE of mu",
+        "RMSE of sigma",
+        "ratio, mu",
+        "ratio, sigma",
+        "seconds",
     ]
-    agreed = _rows(["epsilon", "method", "runs", "gap, mu", "gap, sigma", "sd ratio, mu", "sd ratio, sigma"], rows)
-    return (
-        f"**Verdicts**\n\n{claims}\n**Errors**; ratios are to \"{PAPER}\" on the same runs, 95 % intervals in brackets\n\n"
-        f"{wrong}\n**Information** in a report at the truth, over that of the paper's interval there\n\n{told}\n"
-        f"**Samplers on the same reports**, against \"exact fixed\"; gaps in posterior standard deviations, their standard "
-        f"errors in brackets\n\n{agreed}"
+    return _rows(head, rows)
+
+
+def information_table(known: list[dict[str, Any]]) -> str:
+    """About mu relative to the paper's interval at the truth; about sigma as it is."""
+    rows = []
+    for row in known:
+        epsilon, (mu, sigma) = f"{row['epsilon']:g}", row["interval"]
+        rows.append(
+            [epsilon, "the paper's interval at the truth", "1", "1", f"{mu:.4f}", *[f"{sigma:.4f}"] * 2]
+        )
+        for name, value in row.items():
+            if name not in ("epsilon", "interval"):
+                (mu_all, sigma_all), (mu_late, sigma_late) = value["all"], value["late"]
+                cells = [f"{mu_all / mu:.3f}", f"{mu_late / mu:.3f}", f"{mu_late:.4f}"]
+                rows.append([epsilon, name, *cells, f"{sigma_all:.4f}", f"{sigma_late:.4f}"])
+    head = [
+        "epsilon",
+        "method",
+        "ratio, mu",
+        "the same, last half",
+        "mu, last half",
+        "sigma",
+        "sigma, last half",
+    ]
+    return _rows(head, rows)
+
+
+def agreement_table(agreed: list[dict[str, Any]]) -> str:
+    """How far the references are from the exact posterior of the same reports."""
+    rows = []
+    for row in agreed:
+        gaps = [f"{gap:+.2f} ({error:.2f})" for gap, error in zip(row["gap"], row["error"], strict=True)]
+        spread = [f"{value:.2f}" for value in row["spread"]]
+        rows.append([f"{row['epsilon']:g}", row["method"], str(row["runs"]), *gaps, *spread])
+    head = ["epsilon", "method", "runs", "gap, mu", "gap, sigma", "sd ratio, mu", "sd ratio, sigma"]
+    return _rows(head, rows)
+
+
+def tables(made: dict[str, Any]) -> str:
+    """All of it in Markdown."""
+    claims = _rows(["claim", "holds", "measured at epsilon 1, 2, 5, 10"], made["verdicts"])
+    return "\n".join(
+        [
+            "Ratios and z are to `exact` on the same runs; 95 % intervals, in brackets, are from the bootstrap.\n",
+            claims,
+            error_table(made["errors"]),
+            "Fisher information in one report at the true (mu, sigma), in units of 1 / sigma^2, averaged over reports:\n",
+            information_table(made["information"]),
+            "Posteriors from the very reports of `exact fixed`: gaps of the means in posterior standard deviations,",
+            "averaged over runs, with standard errors; ratios of standard deviations:\n",
+            agreement_table(made["agreement"]),
+        ]
     )
 
 

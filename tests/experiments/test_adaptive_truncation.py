@@ -3,6 +3,7 @@
 import doctest
 import importlib
 import json
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -46,17 +47,21 @@ def by_quadrature():
     """The same of the posterior, on a grid of (mu, ln sigma); the answer is integrated out by Gauss and Legendre."""
     mu, log_sigma = np.meshgrid(np.linspace(25, 75, 121), np.linspace(-2, 5, 141), indexing="ij")
     sigma = np.exp(log_sigma)
-    density = -0.5 * (mu - PRIOR.mean) ** 2 / PRIOR.variance - 2 * PRIOR.shape * log_sigma - PRIOR.rate / sigma**2
+    density = (
+        -0.5 * (mu - PRIOR.mean) ** 2 / PRIOR.variance - 2 * PRIOR.shape * log_sigma - PRIOR.rate / sigma**2
+    )
     for y, low, high in zip(*reports(), strict=True):
         b = (high - low) / EPSILON
         inside = min(max(y, low), high)
         total = norm.cdf((low - mu) / sigma) * np.exp(-abs(y - low) / b)
         total += norm.sf((high - mu) / sigma) * np.exp(-abs(y - high) / b)
         edges = np.concatenate([np.linspace(low, inside, 9), np.linspace(inside, high, 9)])
-        for left, right in zip(edges[:-1], edges[1:], strict=True):
+        for left, right in pairwise(edges):
             for node, weight in zip(NODES, WEIGHTS, strict=True):
                 x = (left + right) / 2 + (right - left) / 2 * node
-                total += (right - left) / 2 * weight * norm.pdf((x - mu) / sigma) / sigma * np.exp(-abs(y - x) / b)
+                total += (
+                    (right - left) / 2 * weight * norm.pdf((x - mu) / sigma) / sigma * np.exp(-abs(y - x) / b)
+                )
         density += np.log(total)
     weight = np.exp(density - density.max())
     weight /= weight.sum()
@@ -188,7 +193,9 @@ def test_errors_are_paired():
         assert ratio.z > 2
     value, low, high = rows["exact"]["rmse"][0]
     assert low < value < high
-    np.testing.assert_allclose(value, np.sqrt(np.mean([(line["mean"][0] - people.MU) ** 2 for line in lines[:50]])))
+    np.testing.assert_allclose(
+        value, np.sqrt(np.mean([(line["mean"][0] - people.MU) ** 2 for line in lines[:50]]))
+    )
 
 
 def test_the_readme_takes_the_tables(tmp_path):

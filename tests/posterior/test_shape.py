@@ -1,5 +1,7 @@
 """The check of a number's shape: its slopes against quadrature, its p-values under the model, what it notices."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from scipy.integrate import quad
@@ -44,7 +46,9 @@ def test_the_slopes_are_those_of_the_bent_density(family):
     step = 1e-5
     for i, (mu, sigma) in enumerate(points):
         for a, move in ((0, [step * sigma, 0]), (1, [0, step * sigma])):
-            up, down = (model.cell_probabilities(cuts, [[mu, sigma] + sign * np.array(move)])[0] for sign in (1, -1))
+            up, down = (
+                model.cell_probabilities(cuts, [[mu, sigma] + sign * np.array(move)])[0] for sign in (1, -1)
+            )
             np.testing.assert_allclose(made[a, i], (up - down) / (2 * step), atol=1e-7)
         for a, degree in ((2, 3), (3, 4)):
 
@@ -56,7 +60,7 @@ def test_the_slopes_are_those_of_the_bent_density(family):
             edges = [mu - 40 * sigma, *cuts, mu + 40 * sigma]
             cells = [
                 quad(bent, low, high, points=[mu] if low < mu < high else None, limit=500)[0]
-                for low, high in zip(edges[:-1], edges[1:], strict=True)
+                for low, high in pairwise(edges)
             ]
             np.testing.assert_allclose(made[a, i], cells, atol=2e-5)
 
@@ -108,4 +112,6 @@ def test_the_evidence_must_be_that_of_the_posterior():
             posterior.predictive_check(draws, evidence)
         assert (refusal.value.code, refusal.value.argument) == ("argument_invalid", "evidence")
     with pytest.raises(TacitError):
-        posterior.predictive_check(posterior.sample(Categorical(4), shares, draws=50), asked("normal", 50, 1.0, 1))
+        posterior.predictive_check(
+            posterior.sample(Categorical(4), shares, draws=50), asked("normal", 50, 1.0, 1)
+        )

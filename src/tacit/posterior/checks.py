@@ -51,7 +51,11 @@ def predictive_check(
     count = check.integer(replicates, "replicates", 20, 100_000)
     rng = generator(seed, "seed")
     number = isinstance(posterior, NumberPosterior)
-    if not len(evidence) or evidence.numeric != number or (not number and evidence.k != posterior.draws.shape[1]):
+    if (
+        not len(evidence)
+        or evidence.numeric != number
+        or (not number and evidence.k != posterior.draws.shape[1])
+    ):
         raise TacitError(
             "argument_invalid",
             f"the evidence has {len(evidence)} reports that are not about what the posterior is about",

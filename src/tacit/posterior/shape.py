@@ -15,8 +15,9 @@ log-likelihood by (g_3, g_4) at 0. What mu and sigma can account for is taken aw
 
     S - I_gt I_tt^-1 S_t,    with I the information of all reports about (g, t), t = (mu, sigma),
 
-so that the rest hardly depends on the draw (Neyman's C(alpha)); its square in units of its own information is compared
-with that of simulated reports. Reports with all cuts in one place say nothing of the shape: then nothing can be noticed.
+so that the rest hardly depends on the draw (Neyman's C(alpha)); its square in units of its own information is
+compared with that of simulated reports. Reports with all cuts in one place say nothing of the shape: then nothing
+can be noticed.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tacit.arrays import Floats
-from tacit.channels import Channel
+from tacit.channels import BinnedChannel, Channel
 from tacit.evidence import Evidence, Tally
 from tacit.models import LocationScale
 
@@ -62,14 +63,16 @@ def number_check(
     """One set of simulated reports for each of the `points` (R, 2), which are posterior draws."""
     fits, score, information = [], np.zeros((2, len(points), 4)), np.zeros((len(points), 4, 4))
     for tally in evidence.tallies:
-        cells = model.cell_probabilities(tally.channel.cuts, points)
-        matrix = tally.channel.matrix()
+        channel = tally.channel
+        assert isinstance(channel, BinnedChannel)
+        cells = model.cell_probabilities(channel.cuts, points)
+        matrix = channel.matrix()
         chances = cells @ matrix.T
         chances /= chances.sum(axis=1, keepdims=True)
         counts = np.stack([np.broadcast_to(_counts(tally), chances.shape), rng.multinomial(tally.n, chances)])
         away = ((counts - tally.n * chances) ** 2 / (chances * (1 - chances))).sum(axis=2)
-        fits.append(Fit(tally.channel, tally.n, _p_value(away)))
-        part = _part(chances, _slopes(model, tally.channel.cuts, points) @ matrix.T, counts, tally.n)
+        fits.append(Fit(channel, tally.n, _p_value(away)))
+        part = _part(chances, _slopes(model, channel.cuts, points) @ matrix.T, counts, tally.n)
         score += part.score
         information += part.information
     return NumberCheck(fits, _p_value(_bent(score, information, model.scale is not None)))
