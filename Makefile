@@ -51,6 +51,7 @@ docs: $(VENV)/dev  ## the documentation, warnings as errors
 bench: $(VENV)/bench  ## speed beside other libraries, about ten minutes
 	$(BIN)/python benchmarks/channels.py
 	$(BIN)/python benchmarks/posterior.py
+	$(BIN)/python benchmarks/laws.py
 	$(BIN)/python benchmarks/nuts.py
 
 accuracy: $(VENV)/bench  ## accuracy beside other libraries; goes on where it stood, about an hour and a half in all

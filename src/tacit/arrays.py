@@ -67,6 +67,17 @@ def _has_boolean(values: list[object] | tuple[object, ...]) -> bool:
     )
 
 
+def numbers(values: object, argument: str, hint: str) -> Floats:
+    """Whole or real numbers as an array of floats, of any shape and any value."""
+    try:
+        array = np.asarray(values)
+    except (ValueError, TypeError):
+        raise refuse(values, argument, hint) from None
+    if array.dtype.kind not in "iuf":
+        raise refuse(values, argument, hint)
+    return array.astype(np.float64, copy=False)
+
+
 def distribution(theta: object, argument: str = "theta", k: int | None = None) -> Floats:
     """A probability vector: finite, not negative, summing to 1 within 1e-9."""
     hint = f"give {k or 'two or more'} probabilities that sum to 1"

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from rich.console import Console
 
 from tacit import demo, number_display
+from tacit.channels import BinnedChannel, Channel
 from tacit.display import LEVEL, Marks
 from tacit.number_display import NumberLook, NumberShown
 from tacit.rng import generator
@@ -28,7 +30,7 @@ POLICIES = {
     "information": "cuts where most is learned",
     "information:mu": "the same, for the mean alone",
     "truncation": "best interval at one draw",
-    "static": "chosen before anything is known",
+    "static": "the range in eight even steps",
 }
 ADAPTIVE = "information"  # asked with real devices
 
@@ -71,11 +73,16 @@ def run(
                 seen = list(demo.followed(study, people, ask, rng))
         else:
             seen = list(demo.followed(study, people, demo.simulated(answers, rng, told), rng))
-        runs[policy] = tuple(NumberLook(*look) for look in seen)
+        runs[policy] = tuple(NumberLook(posterior, _numeric(channel), n) for posterior, channel, n in seen)
     loss = max(look.channel.loss for look in runs[ADAPTIVE])
     return NumberDemo(
         _shown(runs, people, devices, epsilon), epsilon, loss, people, devices, said[0], reports[0]
     )
+
+
+def _numeric(channel: Channel[Any]) -> BinnedChannel:
+    assert isinstance(channel, BinnedChannel)
+    return channel
 
 
 def _shown(runs: dict[str, tuple[NumberLook, ...]], people: int, devices: int, epsilon: float) -> NumberShown:

@@ -197,16 +197,19 @@ def test_far_away_there_is_no_information():
 
 
 def test_refusals():
-    good = {"base": "normal", "lo": 0.0, "hi": 1.0, "scale": 1.0, "points": BASE}
+    good = {"family": "normal", "lo": 0.0, "hi": 1.0, "scale": 1.0, "points": BASE}
     nan, inf = math.nan, math.inf
     cases = [("lo", 1.0), ("lo", 2.0), ("lo", nan), ("lo", -inf), ("hi", 0.0), ("hi", inf), ("hi", None)]
     cases += [("scale", 0.0), ("scale", -1), ("scale", 0.01), ("scale", nan), ("scale", True), ("noise", "t")]
-    cases += [("points", [[0, 0]]), ("points", [0, 1]), ("base", "gauss")]
+    cases += [("points", [[0, 0]]), ("points", [0, 1]), ("family", "gauss")]
     for argument, value in cases:
         with pytest.raises(TacitError) as refusal:
             clipped_information(**(good | {argument: value}))
         assert refusal.value.code == "argument_invalid"
-        assert refusal.value.argument in (argument, "hi" if argument == "lo" else argument, "family")
-    for cuts, matrix in (([], [[1.0]]), ([0.0], [[0.5, 0.5, 0.5]]), ([0.0], [[nan, 1]]), ([0.0], [[0, 0]])):
-        with pytest.raises(TacitError):
+        assert refusal.value.argument in (argument, "hi" if argument == "lo" else argument)
+    cases = [([], [[1.0]], "cuts"), ([1.0, 0.0], [[1, 1, 1]], "cuts"), ([0.0], [[0.5, 0.5, 0.5]], "matrix")]
+    cases += [([0.0], bad, "matrix") for bad in ([[nan, 1]], [[-1, 1]], [[0, 0]], [], None)]
+    for cuts, matrix, argument in cases:
+        with pytest.raises(TacitError) as refusal:
             finite_information("normal", cuts, matrix, BASE)
+        assert refusal.value.argument == argument

@@ -44,7 +44,7 @@ def test_log_prior_is_that_of_sigma_squared_with_the_jacobian():
 
 
 def test_outside_the_support_the_prior_is_zero():
-    outside = [[0, 0], [0, -1], [math.inf, 1], [0, math.inf], [0, 1e-300]]
+    outside = [[0, 0], [0, -1], [math.inf, 1], [0, math.inf], [0, 1e-101]]
     assert (model().log_prior(outside) == -math.inf).all()
     known = model(scale=2.0)
     np.testing.assert_array_equal(np.isfinite(known.log_prior([[1, 2], [1, 2.5]])), [True, False])
@@ -94,7 +94,7 @@ def test_cell_gradient_is_the_derivative(name):
         ) / (2 * step)
         np.testing.assert_allclose(law.cell_gradient(cuts, points)[..., axis], slope, atol=1e-9)
     np.testing.assert_allclose(law.cell_gradient(cuts, points).sum(axis=1), 0, atol=1e-15)
-    assert np.isfinite(law.cell_gradient(cuts, [[0, 1e-300]])).all()
+    assert np.isfinite(law.cell_gradient(cuts, [[0, 1e-100]])).all()
 
 
 def some_parts(n, rng, single=False):

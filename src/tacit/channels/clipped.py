@@ -32,7 +32,7 @@ from tacit.arrays import Floats
 from tacit.rng import generator
 from tacit_client import check
 
-_LARGEST = 1e100
+LARGEST = 1e100  # of a parameter: squares and products of them stay finite
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def clipped_laplace(lo: float, hi: float, epsilon: float) -> ClippedNoise:
 
     In floating point its reports give answers away (Mironov 2012), so it has no wire form and cannot respond.
     """
-    low, high = _interval(lo, hi)
+    low, high = interval(lo, hi)
     budget = float(check.epsilon(epsilon))
     return ClippedNoise(low, high, budget, 0.0, (high - low) / budget, "laplace")
 
@@ -69,7 +69,7 @@ def clipped_gaussian(lo: float, hi: float, epsilon: float, delta: float) -> Clip
 
     Its pure loss is infinite: no finite cap covers it, so it has no wire form and cannot respond.
     """
-    low, high = _interval(lo, hi)
+    low, high = interval(lo, hi)
     budget = float(check.epsilon(epsilon))
     slack = float(check.bounded(delta, "delta", lambda v: 0 < v < 1, "give a number above 0 and below 1"))
     if not 1e-300 < slack < 1 - 1e-9:
@@ -108,19 +108,17 @@ def _log_delta(u: float, epsilon: float) -> float:
     return math.log(gap / 2) - x * x / 2 if gap > 0 else -math.inf
 
 
-def _interval(lo: object, hi: object) -> tuple[float, float]:
+def interval(lo: object, hi: object) -> tuple[float, float]:
+    """Two finite numbers, lo below hi."""
     hint = "give two finite numbers, lo below hi"
-    low = check.bounded(lo, "lo", lambda v: abs(v) <= _LARGEST, hint)
-    high = check.bounded(hi, "hi", lambda v: abs(v) <= _LARGEST and v > low, hint)
+    low = check.bounded(lo, "lo", lambda v: abs(v) <= LARGEST, hint)
+    high = check.bounded(hi, "hi", lambda v: abs(v) <= LARGEST and v > low, hint)
     return float(low), float(high)
 
 
 def _answers(answers: npt.ArrayLike) -> Floats:
     hint = "give a list of finite numbers"
-    try:
-        x = np.asarray(answers)
-    except (ValueError, TypeError):
-        raise arrays.refuse(answers, "answers", hint) from None
-    if x.ndim != 1 or not len(x) or x.dtype.kind not in "iuf" or not np.isfinite(x).all():
+    x = arrays.numbers(answers, "answers", hint)
+    if x.ndim != 1 or not len(x) or not np.isfinite(x).all():
         raise arrays.refuse(answers, "answers", hint)
-    return x.astype(np.float64)
+    return x

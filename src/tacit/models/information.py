@@ -3,8 +3,8 @@
 A finite channel with the reports y and the cells j has P(y) = q_y = sum_j P(y | j) p_j, so its information is
 sum_y grad q_y grad q_y' / q_y.
 
-Clipped noise reports clip(X, l, r) + noise. Let w(x) = E exp(-abs(y - clip(x)) / b) be the law of Laplace noise without
-its constant, for a report y in [l, r], and f the density of the answer. With
+Clipped noise reports clip(X, l, r) + noise. Let w(x) = exp(-abs(y - clip(x)) / b), the density of Laplace noise but for
+its constant, for a report y in [l, r], and let f be the density of the answer. With
 
     A = int_l^y f w dx,   B = int_y^r f w dx,   A1 and B1 the same with z f,   z = (x - mu) / sigma
 
@@ -23,32 +23,32 @@ array([[0.135952, 0.      ],
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tacit.arrays import Floats
-from tacit.models import checks
-from tacit.models.families import Family, family
+from tacit.models import checks, families
+from tacit.models.families import Family
 from tacit.models.location_scale import cell_masses, cell_slopes
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 _FINE, _FINE_WEIGHTS = np.polynomial.legendre.leggauss(6)
+_CHUNK = 1 << 18  # entries of a work array
 _REACH = 10.0  # standard deviations of Gaussian noise beyond the interval
 
 
 def finite_information(
-    base: str | Family, cuts: npt.ArrayLike, matrix: npt.ArrayLike, points: npt.ArrayLike
+    family: str | Family, cuts: npt.ArrayLike, matrix: npt.ArrayLike, points: npt.ArrayLike
 ) -> Floats:
     """The information in one report of a finite channel, at each point (mu, sigma): shape (P, 2, 2).
 
     `matrix` (Y, m + 1) holds P(report | cell) for the cells between the cuts (m,).
     """
-    law, where = family(base), checks.points(points)
-    edges, table, _ = checks.shapes((cuts, matrix, np.ones(np.shape(matrix)[:1])))
-    checks.contents(edges, np.ones(len(edges) - 1, dtype=bool), table, np.ones(1))
-    checks.possible(table.max(axis=1))
+    law, where = families.family(family), checks.points(points)
+    edges, table, _ = checks.channel((cuts, matrix, np.ones(np.shape(matrix)[:1])), rows="matrix")
     q = cell_masses(law, edges, where) @ table.T
     # Slopes sum to zero over the cells, so what a row has in common may go: at small epsilon it is nearly all.
     excess = table - table.min(axis=1, keepdims=True)
@@ -58,7 +58,7 @@ def finite_information(
 
 
 def clipped_information(
-    base: str | Family,
+    family: str | Family,
     lo: float,
     hi: float,
     scale: float,
@@ -69,11 +69,12 @@ def clipped_information(
 
     `scale` is b = (hi - lo) / epsilon of "laplace" noise or the standard deviation of "gaussian" noise.
     """
-    law, where = family(base), checks.points(points)
+    law, where = families.family(family), checks.points(points)
     low, high, width = checks.clipped(lo, hi, scale)
     checks.noise(noise)
     inside = _laplace if noise == "laplace" else _gaussian
-    out = [inside(law, (low - m) / s, (high - m) / s, width / s) / s**2 for m, s in where]
+    with np.errstate(over="ignore"):
+        out = [inside(law, (low - m) / s, (high - m) / s, width / s) / s**2 for m, s in where]
     return np.array(out)
 
 
@@ -126,9 +127,12 @@ def _gaussian(law: Family, left: float, right: float, tau: float) -> Floats:
     x, mass = _grid(left, right, tau)
     mass = mass * law.pdf(x)
     y, weights = _grid(left - _REACH * tau, right + _REACH * tau, tau)
-    pull = (y[:, None] - x) / tau
-    density = np.exp(-0.5 * pull**2)
-    slope = density * pull / tau
-    t = density @ mass + law.cdf(left) * density[:, 0] + law.sf(right) * density[:, -1]
-    score = np.stack([slope @ mass, slope @ (mass * x)]) / t
-    return np.asarray((score * weights * t) @ score.T / (tau * np.sqrt(2 * np.pi)))
+    information = np.zeros((2, 2))
+    for part in np.array_split(np.arange(len(y)), len(y) * len(x) // _CHUNK + 1):
+        pull = (y[part, None] - x) / tau
+        density = np.exp(-0.5 * pull**2)
+        slope = density * pull / tau
+        t = density @ mass + law.cdf(left) * density[:, 0] + law.sf(right) * density[:, -1]
+        score = np.stack([slope @ mass, slope @ (mass * x)]) / t
+        information += (score * weights[part] * t) @ score.T
+    return information / (tau * math.sqrt(2 * math.pi))

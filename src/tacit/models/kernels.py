@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import numpy.typing as npt
 from numba import njit
 
 from tacit.arrays import Floats, Integers
@@ -68,38 +69,30 @@ def _beta_fraction(a: float, b: float, x: float) -> float:
 
 
 @njit(cache=True)
-def _mixture(
+def _add_cell(
     code: int,
     df: float,
     log_constant: float,
-    cuts: Floats,
-    first: int,
-    last: int,
-    rows: Floats,
-    place: int,
-    mu: float,
-    inverse: float,
-) -> float:
-    """The sum of row_j P(cell j): all terms are positive, and tails are subtracted from tails.
+    cut: float,
+    weight: float,
+    mu: Floats,
+    inverse: Floats,
+    before: Floats,
+    positive: npt.NDArray[np.bool_],
+    mixed: Floats,
+) -> None:
+    """Add weight x P(cell below the cut) at all points; `before` holds the tail at the cut before, then at this one.
 
-    Places instead of slices: a slice would count references, which costs as much as the arithmetic.
+    Tails are subtracted from tails. A loop over points for each cut, and not the other way round, is five times faster:
+    the processor has no branch to guess and no arrays to hand over.
     """
-    total = 0.0
-    before, z_before = 0.0, -1.0  # P(Z < -infinity)
-    for j in range(first, last):
-        z = (cuts[j] - mu) * inverse
+    for p in range(len(mu)):
+        z = (cut - mu[p]) * inverse[p]
         t = tail(code, df, log_constant, abs(z))
-        if z <= 0:
-            mass = t - before
-        elif z_before <= 0:
-            mass = 1 - t - before
-        else:
-            mass = before - t
-        total += rows[place + j - first] * mass
-        before, z_before = t, z
-    beyond = before if z_before > 0 else 1 - before
-    out: float = total + rows[place + last - first] * beyond
-    return out
+        within = before[p] - t if positive[p] else (1 - t - before[p] if z > 0 else t - before[p])
+        mixed[p] += weight * within
+        before[p] = t
+        positive[p] = z > 0
 
 
 @njit(cache=True, nogil=True)
@@ -126,27 +119,32 @@ def log_likelihood(
         size = min(_BLOCK, len(points) - start)
         mu = points[start : start + size, 0].copy()
         inverse = 1 / points[start : start + size, 1]
-        product = np.ones(size)
+        sums, product, mixed, before = np.zeros(size), np.ones(size), np.empty(size), np.empty(size)
+        positive = np.empty(size, np.bool_)
         bound = 1.0
         for c in range(len(report_at) - 1):
             first, last = cut_at[c], cut_at[c + 1]
             for r in range(report_at[c], report_at[c + 1]):
-                place = row_at[c] + (r - report_at[c]) * (last - first + 1)
+                place = row_at[c] + (r - report_at[c]) * (last - first + 1) - first
+                mixed[:] = 0.0
+                before[:] = 0.0
+                positive[:] = False
+                for j in range(first, last):
+                    _add_cell(
+                        code, df, log_constant, cuts[j], rows[place + j], mu, inverse, before, positive, mixed
+                    )
+                top = rows[place + last]
                 single = counts[r] == 1 and least[r] > _SMALLEST
                 if not single or bound * least[r] < _SMALLEST:
-                    for p in range(size):
-                        out[start + p] += math.log(product[p])
-                        product[p] = 1
+                    sums += np.log(product)
+                    product[:] = 1.0
                     bound = 1.0
                 if single:
                     bound *= least[r]
-                for p in range(size):
-                    mixed = _mixture(
-                        code, df, log_constant, cuts, first, last, rows, place, mu[p], inverse[p]
-                    )
-                    if single:
-                        product[p] *= mixed
-                    else:
-                        out[start + p] += counts[r] * (math.log(mixed) if mixed > 0 else -math.inf)
-        for p in range(size):
-            out[start + p] += math.log(product[p])
+                    for p in range(size):
+                        product[p] *= mixed[p] + top * (before[p] if positive[p] else 1 - before[p])
+                else:
+                    for p in range(size):
+                        value = mixed[p] + top * (before[p] if positive[p] else 1 - before[p])
+                        sums[p] += counts[r] * (math.log(value) if value > 0 else -math.inf)
+        out[start : start + size] += sums + np.log(product)

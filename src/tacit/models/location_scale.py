@@ -23,8 +23,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.arrays import Floats
-from tacit.models import checks
-from tacit.models.families import Family, StudentFamily, family
+from tacit.channels.clipped import LARGEST
+from tacit.models import checks, families
+from tacit.models.families import Family, StudentFamily
 from tacit.rng import generator
 from tacit_client import check
 
@@ -55,9 +56,9 @@ class LocationScale:
         rate: float = 1.0,
         scale: float | None = None,
     ) -> None:
-        place = check.bounded(mean, "mean", lambda v: abs(v) <= checks.LARGEST, "give a number")
+        place = check.bounded(mean, "mean", lambda v: abs(v) <= LARGEST, "give a number")
         for name, value in (
-            ("family", _family(family)),
+            ("family", families.family(family)),
             ("mean", float(place)),
             ("sd", _positive(sd, "sd")),
             ("shape", _shape(shape)),
@@ -79,22 +80,22 @@ class LocationScale:
         return out
 
     def log_prior(self, points: npt.ArrayLike) -> Floats:
-        """The log density by (mu, ln sigma) at rows (mu, sigma): shape (P,); minus infinity outside the support.
+        """The log density by (mu, ln sigma) at rows (mu, sigma): shape (P,); minus infinity outside.
 
         It holds the Jacobian 2 sigma^2 of sigma^2 by ln sigma. With a known scale it is the density of mu.
         """
         rows = checks.rows(points)
         mu, sigma = rows[:, 0], rows[:, 1]
+        inside = checks.supported(rows)
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             out = -0.5 * ((mu - self.mean) / self.sd) ** 2 - math.log(self.sd) - 0.5 * math.log(2 * math.pi)
             if self.scale is None:
                 log_square = 2 * np.log(sigma)
                 out += self.shape * (math.log(self.rate) - log_square) - self.rate / sigma**2
                 out += math.log(2) - math.lgamma(self.shape)
-                inside = (sigma > 0) & np.isfinite(sigma)
             else:
-                inside = sigma == self.scale
-        return np.where(inside & np.isfinite(mu), out, -np.inf)
+                inside &= sigma == self.scale
+        return np.where(inside, out, -np.inf)
 
     def cell_probabilities(self, cuts: npt.ArrayLike, points: npt.ArrayLike) -> Floats:
         """The probability of each cell between the cuts (m,), at each point: shape (P, m + 1).
@@ -117,9 +118,7 @@ class LocationScale:
 
         `rows` (D, m + 1) holds P(report | cell). This is for one channel; `CellTable` adds up many.
         """
-        edges, table, times = checks.shapes((cuts, rows, counts))
-        checks.contents(edges, np.ones(len(edges) - 1, dtype=bool), table, times)
-        checks.possible(table.max(axis=1))
+        edges, table, times = checks.channel((cuts, rows, counts))
         where = checks.points(points)
         out = np.empty(len(where))
         size = max(1, _CHUNK // (len(edges) + 1 + len(times)))
@@ -216,10 +215,6 @@ def cell_slopes(law: Family, cuts: Floats, points: Floats) -> Floats:
     return np.diff(np.stack([-density, -tilted], axis=-1), axis=1, prepend=0.0, append=0.0)
 
 
-def _family(value: object) -> Family:
-    return family(value)  # type: ignore[arg-type]
-
-
 def _shape(value: object) -> float:
     # Below 0.1 the law spreads over hundreds of powers of ten, as an improper one would.
     hint = "give a number from 0.1 to 1e6: priors must be proper"
@@ -229,4 +224,4 @@ def _shape(value: object) -> float:
 def _positive(value: object, argument: str) -> float:
     # Anything else is an improper prior, which could leave the posterior improper too.
     hint = "give a positive number: priors must be proper"
-    return float(check.bounded(value, argument, lambda v: 1 / checks.LARGEST <= v <= checks.LARGEST, hint))
+    return float(check.bounded(value, argument, lambda v: 1 / LARGEST <= v <= LARGEST, hint))

@@ -39,8 +39,8 @@ import numpy.typing as npt
 
 from tacit import arrays
 from tacit.arrays import Floats
-from tacit.models import checks
-from tacit.models.families import Family, family
+from tacit.models import families
+from tacit.models.families import Family
 from tacit.models.information import clipped_information, finite_information
 from tacit_client import check
 
@@ -90,7 +90,7 @@ class Design(NamedTuple):
 
 
 def best_interval(
-    base: str | Family,
+    family: str | Family,
     epsilon: float,
     score: str | npt.ArrayLike = "mu",
     noise: str = "laplace",
@@ -103,21 +103,21 @@ def best_interval(
     if not isinstance(noise, str) or noise not in NOISES:
         raise arrays.refuse(noise, "noise", f"give one of {', '.join(NOISES)}")
     if noise == "graded" and steps is None:
-        return best_graded(base, epsilon, score)[:2]
+        return best_graded(family, epsilon, score)[:2]
     if noise == "laplace" and steps is not None:
         raise arrays.refuse(steps, "steps", 'leave it out, or give noise="graded"')
     count = 0 if steps is None else check.integer(steps, "steps", 1, MOST_STEPS)
     weights = _weights(score)
     if count == 1 and not weights:
         raise arrays.refuse(steps, "steps", 'give 2 or more for "det": one threshold sees one direction only')
-    return _best(Design(family(base), float(check.epsilon(epsilon)), noise, count, weights))[0]
+    return _best(Design(families.family(family), float(check.epsilon(epsilon)), noise, count, weights))[0]
 
 
 def best_graded(
-    base: str | Family, epsilon: float, score: str | npt.ArrayLike = "mu"
+    family: str | Family, epsilon: float, score: str | npt.ArrayLike = "mu"
 ) -> tuple[float, float, int]:
     """The best (a, b, steps) of the graded mechanism for the base law."""
-    weights, law, budget = _weights(score), family(base), float(check.epsilon(epsilon))
+    weights, law, budget = _weights(score), families.family(family), float(check.epsilon(epsilon))
     first = 1 if weights else 2
     best = first
     found = {}
@@ -203,7 +203,7 @@ def _weights(score: object) -> tuple[float, ...]:
         if score not in SCORES:
             raise arrays.refuse(score, "score", HINT)
         return SCORES[score]
-    given = checks.numbers(score, "score", HINT)
+    given = arrays.numbers(score, "score", HINT)
     if given.shape not in ((2,), (2, 2)) or not np.isfinite(given).all():
         raise arrays.refuse(score, "score", HINT)
     matrix = np.diag(given) if given.ndim == 1 else given

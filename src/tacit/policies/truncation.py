@@ -7,7 +7,7 @@ neighbouring cell is the likelier report the nearer it is. They differ in where 
 | --- | --- |
 | information, information:mu, information:sigma | those that leave the least posterior variance: of both, of one |
 | truncation | the paper's: best for the base law, moved and scaled to one posterior draw (Thompson sampling) |
-| static | what `information` takes before anything is known, always |
+| static | the whole range in eight even steps, always |
 
 **What a report is worth.** With posterior draws theta_i = (mu_i, sigma_i), f = (mu, ln sigma) and p_y(theta) the
 probability of report y through a channel c, one report explains of the posterior covariance S of f the part
@@ -25,8 +25,8 @@ over the rounds.
 >>> rng = np.random.default_rng(1)
 >>> known = np.column_stack([rng.normal(50, 0.3, 400), np.exp(rng.normal(1, 0.05, 400))])
 >>> grid = Grid("0", "100", "1")
->>> policy("information:mu", "normal", grid).choose(known, 1.0, 100, rng)
-<graded channel ...>
+>>> policy("information:mu", families.family("normal"), grid).choose(known, 1.0, 100, rng).cuts
+array([50.5])
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ from tacit.policies.intervals import best_graded
 from tacit_client import build, check
 
 STEPS = (1, 2, 3, 4, 6, 8)  # of graded response; more than 1 + epsilon never paid
+EVEN = 8  # steps of the static channel
 CENTRES = np.linspace(-2.5, 2.5, 21)  # in units of the spread of an answer, as predicted
 WIDTHS = np.geomspace(0.5, 6, 9)  # from the first cut to the last, likewise
 POINTS = 128  # posterior draws that a choice looks at
@@ -106,6 +107,19 @@ class Information:
 
 
 @dataclass(frozen=True)
+class Static:
+    """Graded response over the whole range."""
+
+    grid: Grid
+    name: str = "static"
+    adaptive: bool = False
+
+    def choose(self, points: Floats, epsilon: float, n: int, rng: np.random.Generator) -> BinnedChannel:
+        ends = float(Fraction(self.grid.lowest)), float(Fraction(self.grid.highest))
+        return graded_at(self.grid, equal_cuts(*ends, EVEN), epsilon)
+
+
+@dataclass(frozen=True)
 class Truncation:
     """The best interval for the base law, moved and scaled to one posterior draw."""
 
@@ -130,7 +144,7 @@ def best_cuts(
     spread = np.sqrt(mu.var() + typical**2)
     scaled = np.diag([weights[0], weights[1] * typical**2])  # an error of ln sigma is one of sigma over sigma
     best, least = np.empty(0), np.inf
-    for steps in (steps for steps in STEPS if steps <= 1 + epsilon):
+    for steps in (count for count in STEPS if count <= 1 + epsilon):
         candidates = middle + spread * _candidates(steps)
         values = expected_variance(candidates, points, family, _rows(steps, epsilon), n, scaled)
         place = int(values.argmin())
@@ -199,7 +213,7 @@ def policy(name: object, family: families.Family, grid: Grid) -> NumberPolicy:
         if name == "truncation":
             return Truncation(name, family, grid)
         if name == "static":
-            return Information(name, family, grid, WEIGHTS["both"], adaptive=False)
+            return Static(grid)
     raise TacitError(
         "argument_invalid",
         f"policy is {check.shown(name)}",

