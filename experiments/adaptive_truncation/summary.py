@@ -180,7 +180,7 @@ def verdicts(found: list[dict[str, Any]], known: list[dict[str, Any]]) -> list[l
             )
             out.append(
                 [
-                    f"`{method}`, last half: information about mu over the paper's at the truth: 1.2 at epsilon 1 "
+                    f"`{method}`, last half: information about mu over the paper's at the truth, 1.2 at epsilon 1 "
                     "and 2, 1 at 5 and 10",
                     "yes" if enough else "not everywhere",
                     ", ".join(f"{value:.3f}" for value in values),
@@ -274,7 +274,7 @@ def tables(made: dict[str, Any]) -> str:
             "Ratios and z are to `exact` on the same runs; 95 % intervals, in brackets, are from the bootstrap.\n",
             claims,
             error_table(made["errors"]),
-            "Fisher information in one report at the true (mu, sigma), in units of 1 / sigma^2, averaged over reports:\n",
+            "Fisher information in one report at the true (mu, sigma), times sigma^2, averaged over reports:\n",
             information_table(made["information"]),
             "Posteriors from the very reports of `exact fixed`: gaps of the means in posterior standard deviations,",
             "averaged over runs, with standard errors; ratios of standard deviations:\n",
