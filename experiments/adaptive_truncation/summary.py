@@ -92,14 +92,14 @@ def errors(table: Table) -> list[dict[str, Any]]:
             if len(runs) < 2:
                 continue
             paper = table.get((epsilon, PAPER), {})
-            shared = len(set(runs) & set(paper))
+            paired = method != PAPER and not method.startswith("long") and len(set(runs) & set(paper)) > 1
             out.append(
                 {
                     "epsilon": epsilon,
                     "method": method,
                     "runs": len(runs),
                     "rmse": error_row(runs),
-                    "ratio": ratios(runs, paper) if shared > 1 and method != PAPER else None,
+                    "ratio": ratios(runs, paper) if paired else None,
                     "seconds": float(np.median([line["seconds"] for line in runs.values()])),
                 }
             )
