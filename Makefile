@@ -60,6 +60,21 @@ accuracy: $(VENV)/bench  ## accuracy beside other libraries; goes on where it st
 	$(BIN)/python benchmarks/two_groups.py
 	$(BIN)/python benchmarks/calibration.py
 
+adobest: $(VENV)/dev  ## the papers' experiments; goes on where it stood, about 90 minutes on one core in all
+	$(BIN)/python -m experiments.adobest.run --workers 2
+	$(BIN)/python -m experiments.adobest.optimal
+	$(BIN)/python -m experiments.adobest.theorems
+	$(BIN)/python -m experiments.adobest.claims --write
+	$(BIN)/python -m experiments.adobest.figures
+
+real: $(VENV)/dev  ## real answers from the files in TACIT_DATA; goes on where it stood, about an hour on one core in all
+	$(BIN)/python -m experiments.real.run
+	$(BIN)/python -m experiments.real.summary --write
+	$(BIN)/python -m experiments.real.figures
+
+reference: $(VENV)/bench  ## long NUTS runs for the tests of the exact sampler, about ten minutes
+	$(BIN)/python tests/posterior/make_reference.py
+
 truncation: $(VENV)/dev  ## the experiment about numbers; goes on where it stood, about three hours on one core in all
 	$(BIN)/python -m experiments.adaptive_truncation.run
 	$(BIN)/python -m experiments.adaptive_truncation.summary --write

@@ -22,7 +22,6 @@ from experiments.adobest.run import Line, by_cell, finished, methods
 RESULTS = GRID.parent
 OURS = Path(__file__).parents[2] / "benchmarks" / "results" / "accuracy.jsonl"
 MAIN = "fixed 0.9"  # the variant that stands for all: the preprint's step, and the kappa it suggests
-POPULATION = "adobest"  # in the lines of the accuracy benchmark that were made on the populations of `grid`
 
 Found = dict[Cell, list[Line]]
 Ours = dict[Cell, dict[str, Floats]]
@@ -79,13 +78,11 @@ def ours(path: Path = OURS) -> tuple[Ours, str]:
     if not path.exists():
         return {}, f"no {path.name}: tacit's own studies are left out"
     lines = [json.loads(text) for text in path.read_text().splitlines(keepends=True) if text.endswith("\n")]
-    mine = [line for line in lines if line.get("population") == POPULATION]
-    if not mine:
-        return {}, f"{path.name} was made on other populations: tacit's own studies are left out"
     found = {}
-    for cell, rows in by_cell(mine):
-        found[cell] = {name: np.array([row["tv"][name] for row in rows]) for name in rows[0]["tv"]}
-    return found, f"tacit's own studies: {len(mine)} runs of {path.name}"
+    for cell, rows in by_cell(lines):
+        names = set.intersection(*(set(row["tv"]) for row in rows))  # the first runs have more
+        found[cell] = {name: np.array([row["tv"][name] for row in rows]) for name in sorted(names)}
+    return found, f"tacit's own studies: {len(lines)} runs of {path.name}"
 
 
 def load(path: Path) -> Any:

@@ -490,14 +490,14 @@ def test_without_results_the_command_is_named(tmp_path):
         reading.load(tmp_path / "optimal.json")
 
 
-def test_studies_of_other_populations_are_left_out(tmp_path):
+def test_only_studies_that_every_run_has_are_shown(tmp_path):
     path = tmp_path / "accuracy.jsonl"
     line = {"cell": [10, 0.5, 0.01], "run": 0, "tv": {"static, learned, tv": 0.1, "risk, learned, tv": 0.2}}
-    path.write_text(json.dumps(line) + "\n")
-    assert reading.ours(path)[0] == {}
-    assert "other populations" in reading.ours(path)[1]
-    path.write_text(json.dumps(line | {"population": reading.POPULATION}) + "\n")
-    assert reading.ours(path)[0][10, 0.5, 0.01]["risk, learned, tv"] == [0.2]
+    more = line | {"run": 1, "tv": line["tv"] | {"srr, learned, tv": 0.3}}
+    path.write_text(json.dumps(line) + "\n" + json.dumps(more) + "\n")
+    found = reading.ours(path)[0][10, 0.5, 0.01]
+    assert found["risk, learned, tv"].tolist() == [0.2, 0.2]
+    assert "srr, learned, tv" not in found
     assert reading.ours(tmp_path / "none.jsonl")[0] == {}
 
 
@@ -521,10 +521,7 @@ def test_figures_and_claims_are_made(results, small, tmp_path, capsys):
     accuracy = tmp_path / "accuracy.jsonl"
     names = {"static, learned, tv": 0.1, "risk, learned, tv": 0.2}
     accuracy.write_text(
-        "".join(
-            json.dumps({"cell": list(cell), "run": 0, "population": reading.POPULATION, "tv": names}) + "\n"
-            for cell in CELLS
-        )
+        "".join(json.dumps({"cell": list(cell), "run": 0, "tv": names}) + "\n" for cell in CELLS)
     )
     assert not any("Theorem" in says for says in judged(path))
     assert "no theorems.json" in capsys.readouterr().out

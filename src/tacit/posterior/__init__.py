@@ -10,6 +10,7 @@ are their draws.
 | moments | the same on the Gaussian law of the tallies | many categories, or too many distinct reports |
 | gibbs | the papers' data augmentation | small checks |
 | sgld | the papers' stochastic gradient Langevin dynamics | comparison |
+| smc | sequential Monte Carlo, which also gives the log evidence | comparing priors, up to some twenty categories |
 
 The location and scale of a number are drawn by sequential Monte Carlo; see `numbers` and `smc`.
 
@@ -35,7 +36,7 @@ from tacit.arrays import Floats
 from tacit.errors import TacitError
 from tacit.evidence import Evidence
 from tacit.models import Categorical, LocationScale
-from tacit.posterior import exact, gibbs, numbers, sgld
+from tacit.posterior import exact, gibbs, numbers, particles, sgld
 from tacit.posterior.checks import predictive_check
 from tacit.posterior.numbers import NumberPosterior
 from tacit.posterior.shape import Fit, NumberCheck
@@ -108,14 +109,7 @@ def _sample_categories(
     progress: Callable[[int, int], object],
 ) -> Posterior:
     require_size(model)
-    if evidence.numeric:
-        raise TacitError(
-            "channel_mismatch",
-            "the evidence is about a number and the model about categories",
-            argument="model",
-            hint="give a tacit.Normal or another location-scale model",
-        )
-    if evidence.k not in (None, model.k):
+    if len(evidence) and evidence.categories() != model.k:
         raise TacitError(
             "channel_mismatch",
             f"the evidence has {evidence.k} categories and the model {model.k}",
@@ -124,7 +118,9 @@ def _sample_categories(
         )
     count = check.integer(draws, "draws", 1, 10**7)
     rng = generator(seed, "seed")
-    name = choose(evidence, method)
+    if method == "smc" and len(evidence):
+        return particles.sample(model, evidence, count, rng)
+    name = choose(evidence, "auto" if method == "smc" else method)
     sampler = SAMPLERS[name]
     state = sampler.init(model, evidence, rng, moments=name == "moments")
     chains = len(state.log_theta)

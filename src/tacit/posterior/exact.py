@@ -72,8 +72,8 @@ def init(
     if not len(evidence):
         return state
     likelihood = evidence.likelihood(moments)
-    theta = _centre(model, evidence)
-    floor = _visible(model, likelihood, theta)
+    theta = centre(model, evidence)
+    floor = visible(model, likelihood, theta)
     space = Coordinates(model, likelihood, floor)
     middle = space.positions(np.log(theta)[None], np.array([model.location]))
     factor = _metric(space, middle)
@@ -82,7 +82,7 @@ def init(
     return replace(state, log_theta=space.point(x).log_theta, log_rho=log_rho, floor=floor, factor=factor)
 
 
-def _centre(model: Categorical, evidence: Evidence) -> Floats:
+def centre(model: Categorical, evidence: Evidence) -> Floats:
     """The moment estimate and the prior's mean, weighted by the answers that each is worth."""
     moments = evidence.moments()
     share = moments.projected()
@@ -201,14 +201,14 @@ def _resampled(state: State, new: Evidence, rng: np.random.Generator) -> State:
 
 def _met(state: State, likelihood: Likelihood) -> State:
     """The team before new evidence: floor and metric are taken anew at its middle, and adaptation restarts."""
-    floor = _visible(state.model, likelihood, np.exp(state.log_theta).mean(axis=0))
+    floor = visible(state.model, likelihood, np.exp(state.log_theta).mean(axis=0))
     space = Coordinates(state.model, likelihood, floor)
     factor = _metric(space, space.positions(state.log_theta, state.log_rho))
     doubt = _doubt(state.log_theta, floor)
     return replace(state, floor=floor, factor=factor, doubt=doubt, adapted=0)
 
 
-def _visible(model: Categorical, likelihood: Likelihood, theta: Floats) -> Floats:
+def visible(model: Categorical, likelihood: Likelihood, theta: Floats) -> Floats:
     """ln of the standard error of each category alone, at most ln(1 / K): what the data can see."""
     information = np.diag(likelihood.information(theta))
     return -np.log(np.sqrt(np.maximum(information, float(model.k) ** 2)))

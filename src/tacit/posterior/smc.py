@@ -5,10 +5,10 @@ below half the particles), only a power of the new likelihood is taken in, as mu
 the particles are resampled and moved at that temperature, and the rest follows. So one report or ten thousand at
 once make no difference to the method, and no jump of the posterior empties the cloud.
 
-A move wastes nothing (Dau and Chopin, *Waste-free sequential Monte Carlo*, 2022): N / STEPS ancestors are resampled,
-each runs a Metropolis chain of STEPS states, and all states are the new cloud. Proposals are scaled by the covariance
-of the cloud. A share of them do not depend on where the chain is: for a posterior that is nearly normal they are
-accepted most of the time. That share follows how often they were accepted in the move before.
+A move wastes nothing (Dau and Chopin, *Waste-free sequential Monte Carlo*, 2022): a few ancestors are resampled, each
+runs a Metropolis chain of STEPS states (more in many dimensions), and all states together are the new cloud. Proposals
+are scaled by the covariance of the cloud. A share of them do not depend on where the chain is: for a posterior that is
+nearly normal they are accepted most of the time. That share follows how often they were accepted in the move before.
 
 The likelihood is exact, there are no latent answers, and the log evidence, ln p(reports), comes for nothing: the sum of
 the logarithms of the mean weights (Chopin, *A sequential particle filter method for static models*, 2002).
@@ -27,7 +27,7 @@ the logarithms of the mean weights (Chopin, *A sequential particle filter method
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -35,7 +35,7 @@ import numpy as np
 from tacit.arrays import Floats, Integers
 from tacit.errors import TacitError
 
-STEPS = 10  # states of a chain in one move
+STEPS = 10  # states of a chain in one move, in few dimensions
 ENOUGH = 0.5  # effective size, as a share of the particles, below which they are moved
 TAILS = 5.0  # degrees of freedom of independent proposals
 SHARES = (0.2, 0.9)  # bounds of the share of independent proposals
@@ -66,6 +66,7 @@ class Cloud:
     moves: int = 0
     independent: float = 0.5  # share of independent proposals
     acceptance: float = 1.0  # of all proposals in the last move
+    steps: int = STEPS  # states of a chain in one move
 
     @property
     def weight(self) -> Floats:
@@ -86,10 +87,10 @@ class Cloud:
         return (away * self.weight[:, None]).T @ away
 
 
-def begin(target: Target, particles: int, rng: np.random.Generator) -> Cloud:
-    """A cloud from the prior; the number of particles is rounded up to a multiple of STEPS."""
-    n = -(-particles // STEPS) * STEPS
-    return Cloud(target.draw(n, rng), np.full(n, -np.log(n)))
+def begin(target: Target, particles: int, rng: np.random.Generator, steps: int = STEPS) -> Cloud:
+    """A cloud from the prior; the number of particles is rounded up to a multiple of `steps`."""
+    n = -(-particles // steps) * steps
+    return Cloud(target.draw(n, rng), np.full(n, -np.log(n)), steps=steps)
 
 
 def take(cloud: Cloud, target: Target, old: Any, new: Any, rng: np.random.Generator) -> Cloud:
@@ -102,7 +103,7 @@ def take(cloud: Cloud, target: Target, old: Any, new: Any, rng: np.random.Genera
         total = float(np.logaddexp.reduce(log_weight))
         if total < IMPOSSIBLE / 1e10:
             break
-        cloud = _replaced(cloud, cloud.x, log_weight - total, cloud.log_evidence + total)
+        cloud = replace(cloud, log_weight=log_weight - total, log_evidence=cloud.log_evidence + total)
         done += share
         if done >= 1:
             return cloud
@@ -140,14 +141,14 @@ def _moved(
     """
     n, d = cloud.x.shape
     centre, factor = cloud.mean(), _factor(cloud.covariance())
-    chains = n // STEPS
+    chains = n // cloud.steps
     x = cloud.x[resample(cloud.weight, chains, rng)]
     density, extra = log_density(x)
-    out, extras = np.empty((STEPS, chains, d)), np.empty((STEPS, chains))
+    out, extras = np.empty((cloud.steps, chains, d)), np.empty((cloud.steps, chains))
     tried, taken = np.zeros(2), np.zeros(2)
-    for step in range(STEPS):
+    for step in range(cloud.steps):
         out[step], extras[step] = x, extra
-        if step == STEPS - 1:
+        if step == cloud.steps - 1:
             break
         free = rng.random(chains) < cloud.independent
         z = rng.normal(size=x.shape)
@@ -170,6 +171,7 @@ def _moved(
         cloud.moves + 1,
         share,
         float(taken.sum() / tried.sum()),
+        cloud.steps,
     )
     return moved, extras.ravel()
 
@@ -228,7 +230,3 @@ def _tails(x: Floats, centre: Floats, factor: Floats) -> Floats:
 def _finite(values: Floats) -> Floats:
     """Values that are no numbers count as impossible; a finite number can be multiplied by no share at all."""
     return np.where(np.isfinite(values), values, IMPOSSIBLE)
-
-
-def _replaced(cloud: Cloud, x: Floats, log_weight: Floats, log_evidence: float) -> Cloud:
-    return Cloud(x, log_weight, log_evidence, cloud.moves, cloud.independent, cloud.acceptance)

@@ -24,6 +24,7 @@ class Posterior:
     log_rho: Floats | None  # (chains, draws of each), when the concentration is learned
     method: str
     divergences: int
+    log_evidence: float | None = None  # of "smc": its differences between models of the same evidence
 
     @cached_property
     def draws(self) -> Floats:
