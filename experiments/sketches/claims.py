@@ -53,7 +53,7 @@ def claims(found: Any) -> list[tuple[str, str, str]]:
         ("neither median nor cell perturbation is always better (4.2)", *crossing()),
         ("the cumulative error grows sub-linearly (4.3, 4.4)", counted(private < 1),
          f"exponent {private.min():.2f} to {private.max():.2f}; epsilon 0.01: {private[:, :, 0].mean():.2f}, "
-         f"0.05: {private[:, :, 1].mean():.2f}, 1: {private[:, :, 2].mean():.2f}; no noise: {power[:, :, 3].mean():.2f}"),
+         f"0.05: {private[:, :, 1].mean():.2f}, 1: {private[:, :, 2].mean():.2f}; none: {power[:, :, 3].mean():.2f}"),
         ("a smaller epsilon has a larger error", counted(np.diff(last[:, :, PRIVATE], axis=2) < 0), ""),
         ("a larger n_Q has a smaller error", counted(np.diff(small, axis=1) < 0), "at epsilon 0.01"),
         ("a larger pool u has a larger error", counted(np.diff(last[:, :, PRIVATE], axis=0) > 0), ""),

@@ -43,10 +43,9 @@ def fullest(n: int, w: int) -> float:
     m = max(math.ceil(mean), int(poisson.isf(40 / w, mean)) if w > 40 else 0)
     total = float(m)
     while True:
-        beyond = 1 - at_most(m, n, w, mean)
-        total += beyond
+        total += 1 - at_most(m, n, w, mean)
         m += 1
-        if beyond < 1e-12 or m > n:
+        if w * poisson.sf(m, mean) < 1e-9 or m > n:
             return total
 
 

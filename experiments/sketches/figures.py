@@ -70,30 +70,31 @@ def figure_2(made: dict[str, Any]) -> None:
 
 
 def panels(name: str, found: Any, rows: tuple[int, ...], word: str, title: str) -> None:
-    """Cumulative errors over time: `found` (times, rows, epsilons, depths)."""
-    figure = Figure(figsize=(8, 1.75 * len(rows) + 0.6))
-    grid = figure.subplots(len(rows), len(EPSILONS) - 1, sharex=True)
-    millions = (FULL.start + np.arange(1, len(found) + 1) / len(found) * (FULL.items - FULL.start)) / 1e6
+    """Cumulative errors over time: `found` (times, rows, epsilons, depths). A single batch is a dot at its time."""
+    figure = Figure(figsize=(8, 1.5 * len(rows) + 0.8))
+    columns = len(EPSILONS) - 1
+    grid = figure.subplots(len(rows), columns, sharex=True)
+    times = np.arange(1, len(found) + 1) / len(found) * (FULL.items - FULL.start)
+    millions = (FULL.start + times) / 1e6
     for r, value in enumerate(rows):
-        for e, epsilon in enumerate(EPSILONS[:-1]):
-            axes = grid[r][len(EPSILONS) - 2 - e]
+        for e, epsilon in enumerate(EPSILONS[:columns]):
+            axes = grid[r][columns - 1 - e]
             for k, d in enumerate(DEPTHS):
-                marker = "o" if (found[:-1, r, e, k] == 0).all() else None
-                axes.plot(
-                    millions,
-                    found[:, r, e, k],
-                    color=COLOURS[k],
-                    label=f"d = {d}",
-                    marker=marker,
-                    markevery=[-1],
-                    ms=4,
-                )
+                single = (found[:-1, r, e, k] == 0).all()
+                kept = slice(-1, None) if single else slice(None)
+                axes.plot(millions[kept], found[kept, r, e, k], color=COLOURS[k], label=f"d = {d}",
+                          marker="o" if single else None, ms=4)  # fmt: skip
             best = DEPTHS[int(found[-1, r, e].argmin())]
-            axes.set_title(f"{word} = {value:,}, epsilon = {epsilon:g}: best d = {best}", fontsize=8)
-            axes.set_ylim(bottom=0)
+            axes.text(0.03, 0.95, f"best d = {best}", transform=axes.transAxes, va="top", fontsize=8)
+            axes.set_ylim(0, 1.15 * found[-1, r, e].max())
+            axes.set_xlim(0, FULL.items / 1e6 * 1.03)
+            if r == 0:
+                axes.set_title(f"epsilon = {epsilon:g}")
+        grid[r][0].set_ylabel(f"{word} = {value:,}", fontsize=8)
     for axes in grid[-1]:
         axes.set_xlabel("stream items, millions")
-    grid[0][0].legend(fontsize=8)
+    handles, labels = grid[0][0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(DEPTHS), fontsize=8)
     figure.supylabel("cumulative mean relative error", fontsize=9)
     figure.suptitle(title, fontsize=9.5)
     save(figure, name)
@@ -146,7 +147,14 @@ def main() -> None:
             "n_Q",
             f"Smaller batches noise cells more often: the best d falls ({note})",
         )
-        panels("figure4", mean.mean(axis=2), POOLS, "u", f"Rarer items have larger relative errors ({note})")
+        # A single batch at the end would make a step of each curve.
+        panels(
+            "figure4",
+            mean[:, :, :-1].mean(axis=2),
+            POOLS,
+            "u",
+            f"Rarer items have larger relative errors ({note})",
+        )
         if compare.finished():
             figure_methods()
 

@@ -1,10 +1,13 @@
 """The experiments on sketches: compiled loop against library, recursions against brute force, the quick form."""
 
+import json
 import math
+from functools import cache
 
 import numpy as np
 import pytest
-from experiments.sketches.grid import DEPTHS, EPSILONS, STREAM_SEED, Size
+from experiments.sketches import curves, expected
+from experiments.sketches.grid import DEPTHS, EPSILONS, QUICK, STREAM_SEED, Size
 from experiments.sketches.loop import laplace, run, zipf
 from numba import njit
 
@@ -96,3 +99,53 @@ def test_the_loop_is_the_librarys_use_and_keep():
             d,
         )
         assert mine.mean() > 0
+
+
+def test_the_quick_form_gives_what_is_expected():
+    found = expected.table(expected.quick(), QUICK, 6)
+    assert expected.differences(found, json.loads(expected.EXPECTED.read_text())["quick"]) == []
+
+
+def test_another_number_is_noticed():
+    right = {"a": [1.0, 0.1], "b": [2.0, 0.1]}
+    assert expected.differences({"a": [1.2, 0.1]}, right) == ["b is missing", "a: 1.2, expected 1 within 0.1"]
+
+
+def recursion(n, w):
+    """E(m_i) cell by cell (Ramakrishna, 1988): the first of c cells takes k items, the others the rest."""
+
+    @cache
+    def at_most(c, rest, m):
+        if c == 1:
+            return float(rest <= m)
+        return sum(
+            math.comb(rest, k) * (1 / c) ** k * (1 - 1 / c) ** (rest - k) * at_most(c - 1, rest - k, m)
+            for k in range(min(m, rest) + 1)
+        )
+
+    return sum(1 - at_most(w, n, m) for m in range(n))
+
+
+@pytest.mark.parametrize(("n", "w"), [(1, 5), (7, 5), (30, 8), (12, 60), (200, 3)])
+def test_the_fullest_cell_is_that_of_the_recursion(n, w):
+    assert curves.fullest(n, w) == pytest.approx(recursion(n, w), rel=1e-8)
+
+
+def test_the_fullest_cell_of_a_large_batch():
+    """400 simulated batches, five standard errors."""
+    rng = np.random.default_rng(1)
+    found = np.array([np.bincount(rng.integers(0, 5000, 10**4)).max() for _ in range(400)])
+    assert abs(found.mean() - curves.fullest(10**4, 5000)) < 5 * found.std() / 20
+
+
+@pytest.mark.parametrize(("d", "u", "scale"), [(3, 0, 3.0), (9, 20, 9.0), (15, 5, 15.0)])
+def test_the_noise_of_medians_and_cells(d, u, scale):
+    """40,000 simulated medians, five standard errors."""
+    rows = (
+        noise.Simulated(np.random.default_rng(d)).draw(noise.Law("laplace", scale), 40_000 * d).reshape(-1, d)
+    )
+    for found, exact in [
+        (np.abs(rows[:, 0]), curves.median_noise(scale)),
+        (np.abs(np.median(rows + u * (np.arange(d) > d // 2), axis=1)), curves.cell_noise(d, u, scale)),
+    ]:
+        assert abs(found.mean() - exact) < 5 * found.std() / 200
