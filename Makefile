@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 SOURCES := pyproject.toml clients/python/pyproject.toml constraints.txt
 TESTS ?= tests
 
-.PHONY: help demo test check lint types imports docs bench accuracy adobest real reference wheels test-wheel test-plain vectors clean
+.PHONY: help demo test check lint types imports docs bench accuracy adobest truncation real reference wheels test-wheel test-plain vectors clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -74,6 +74,11 @@ real: $(VENV)/dev  ## real answers from the files in TACIT_DATA; goes on where i
 
 reference: $(VENV)/bench  ## long NUTS runs for the tests of the exact sampler, about ten minutes
 	$(BIN)/python tests/posterior/make_reference.py
+
+truncation: $(VENV)/dev  ## the experiment about numbers; goes on where it stood, about three hours on one core in all
+	$(BIN)/python -m experiments.adaptive_truncation.run
+	$(BIN)/python -m experiments.adaptive_truncation.summary --write
+	$(BIN)/python -m experiments.adaptive_truncation.figures
 
 vectors: $(VENV)/base  ## write vectors/v1 again
 	$(BIN)/python vectors/make.py

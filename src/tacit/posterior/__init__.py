@@ -39,6 +39,7 @@ from tacit.models import Categorical, LocationScale
 from tacit.posterior import exact, gibbs, numbers, particles, sgld
 from tacit.posterior.checks import predictive_check
 from tacit.posterior.numbers import NumberPosterior
+from tacit.posterior.shape import Fit, NumberCheck
 from tacit.posterior.summary import Posterior
 from tacit.rng import generator
 from tacit_client import check
@@ -203,4 +204,4 @@ def require_size(model: Categorical) -> None:
         )
 
 
-__all__ = ["NumberPosterior", "Posterior", "predictive_check", "sample", "sensitivity"]
+__all__ = ["Fit", "NumberCheck", "NumberPosterior", "Posterior", "predictive_check", "sample", "sensitivity"]
