@@ -19,8 +19,9 @@ from tacit.sketch import (
     Privacy,
     UseAndForget,
     UseAndKeep,
+    fresh,
     noise,
-    private,
+    private_from_bytes,
 )
 
 EPSILON = 2.0
@@ -148,7 +149,7 @@ def intruded(make, kind=CountSketch):
         sketch.update(EARLY)
         seen = sketch.query([TARGET, OTHER]).rows[0]
         sketch.update(np.append(LATE, TARGET) if present else LATE)
-        state = private.private_from_bytes(sketch.to_bytes())._sketch.rows([TARGET])[0]
+        state = private_from_bytes(sketch.to_bytes())._sketch.rows([TARGET])[0]
         again = sketch.query([TARGET]).rows[0]
         public = known(kind, np.concatenate([EARLY, LATE])) - known(kind, EARLY)
         return (
@@ -250,7 +251,7 @@ def test_planted_faults_are_caught(name):
 
 
 def test_an_undercounted_batch_is_caught(monkeypatch):
-    monkeypatch.setattr(private, "most_touched", undercounted)
+    monkeypatch.setattr(fresh, "most_touched", undercounted)
     assert lower_bound(crowded(lambda sketch: MedianPerturbation(sketch, EPSILON), CountMinSketch)) > EPSILON
 
 

@@ -10,6 +10,8 @@ import sys
 import pandas as pd
 import pytest
 
+from tacit.sketch import CountSketch, UseAndForget
+
 LINES = "ant\nbee\nant\n\ncow\n" * 50
 
 
@@ -128,6 +130,9 @@ def test_items_from_a_file_and_a_survey(folder):
         (["build", "lines.txt", "--output", "lines.txt", "--epsilon", "1"], "output"),
         (["build", "lines.txt", "--output", "s", "--onto", "lines.txt", "--epsilon", "1"], "epsilon"),
         (["build", "lines.txt", "--output", "s", "--onto", "lines.txt"], "data"),
+        (["build", "lines.txt", "--output", "table.csv", "--onto", "lines.txt"], "output"),
+        (["build", "lines.txt", "--output", "s", "--onto", "missing"], "state"),
+        (["query", "forgets", "ant"], "state"),
         (["build", "table.csv", "--column", "none", "--output", "s", "--epsilon", "1"], "column"),
         (["build", "table.parquet", "--output", "s", "--epsilon", "1"], "column"),
         (["build", "bad.csv", "--column", "b", "--output", "s", "--epsilon", "1"], "file"),
@@ -144,6 +149,7 @@ def test_refusals(folder, arguments, argument):
     (folder / "bad.csv").write_text("a,b\n1,2\n3\n")
     (folder / "bad.parquet").write_text("no")
     (folder / "bad.gz").write_text("no")
+    (folder / "forgets").write_bytes(UseAndForget(CountSketch(3, 5), 1.0).to_bytes())
     before = sorted(p.name for p in folder.iterdir())
     done = subprocess.run(
         [sys.executable, "-c", "from tacit.cli import main; main()", "sketch", *arguments],

@@ -310,3 +310,26 @@ def test_a_search_that_takes_too_long_ends_with_the_bound(monkeypatch):
     monkeypatch.setattr("tacit.sketch.touched.NODES", 10)
     columns = np.random.default_rng(1).integers(0, 20, (60, 9))
     assert most_touched(columns) == touched_bound(columns)
+
+
+def test_nothing_in_a_pan_private_state_counts_exactly():
+    """Two streams of different lengths, with draws that are all zero: the states differ in their cells alone."""
+    states = []
+    for length in (100, 101):
+        sketch, _ = watched(UseAndKeep(CountSketch(3, 20, 1), 1.0, pan_private=True))
+        sketch._sketch.cells[:] = 0
+        sketch.update(np.arange(length))
+        sketch.query([1, 2])
+        sketch._sketch.cells[:] = 0
+        states.append(sketch.to_bytes())
+    assert states[0] == states[1]
+
+
+def test_a_sketch_that_is_used_up_can_still_be_read():
+    sketch, _ = watched(UseAndForget(CountSketch(3, 20, 1), 1.0, eta=0.01))
+    for _ in range(6):
+        sketch.query([1])
+    again = private_from_bytes(sketch.to_bytes())
+    with pytest.raises(TacitError) as refused:
+        again.query([1])
+    assert refused.value.code == "budget_exhausted"

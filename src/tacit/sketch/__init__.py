@@ -14,17 +14,11 @@ True
 from tacit.sketch.advice import Advice, advise
 from tacit.sketch.answers import Answers, Survey
 from tacit.sketch.bounds import tail_of_median
+from tacit.sketch.fresh import CellPerturbation, MedianPerturbation, UseAndForget
 from tacit.sketch.privacy import Ledger, Privacy
-from tacit.sketch.private import (
-    CellPerturbation,
-    MedianPerturbation,
-    Private,
-    UseAndForget,
-    UseAndKeep,
-    from_bytes,
-    private_from_bytes,
-)
+from tacit.sketch.private import Private, UseAndKeep
 from tacit.sketch.sketches import CountMinSketch, CountSketch, Sketch
+from tacit.sketch.states import from_bytes, private_from_bytes
 
 __all__ = [
     "Advice",

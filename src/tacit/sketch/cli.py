@@ -22,8 +22,9 @@ from tacit.errors import TacitError
 from tacit.sketch import bounds, reading
 from tacit.sketch.answers import Answers, Survey
 from tacit.sketch.privacy import Privacy
-from tacit.sketch.private import UseAndKeep, private_from_bytes
+from tacit.sketch.private import UseAndKeep
 from tacit.sketch.sketches import KINDS
+from tacit.sketch.states import private_from_bytes
 from tacit_client import check
 
 app = typer.Typer(
@@ -48,45 +49,55 @@ def build(
     onto: Annotated[Path | None, typer.Option(help="Go on from this state, and remove it.")] = None,
 ) -> None:
     """Count a stream into a private use-and-keep sketch."""
-    if onto is not None:
-        if epsilon is not None or delta is not None:
-            raise TacitError(
-                "argument_invalid",
-                "the state has its epsilon",
-                argument="epsilon",
-                hint="leave it out with --onto",
-            )
+    if output.exists() and (onto is None or not (onto.exists() and output.samefile(onto))):
+        raise TacitError(
+            "argument_invalid",
+            f"{output} exists",
+            argument="output",
+            hint="give a new name, or go on from it with --onto",
+        )
+    if onto is None:
+        sketch = _empty(kind, depth, width, seed, epsilon, delta, pan_private)
+        count = _feed(sketch, file, column)
+        _save(sketch, output)
+    elif epsilon is not None or delta is not None:
+        raise TacitError(
+            "argument_invalid",
+            "the state has its epsilon",
+            argument="epsilon",
+            hint="leave it out with --onto",
+        )
+    else:
         with _locked(onto):
             sketch = _load(onto)
             count = _feed(sketch, file, column)
             _save(sketch, output)
-            if onto.resolve() != output.resolve():
+            if not output.samefile(onto):
                 onto.unlink()
-    else:
-        if epsilon is None:
-            raise TacitError(
-                "argument_invalid", "epsilon is missing", argument="epsilon", hint="give --epsilon, such as 1"
-            )
-        if kind not in KINDS:
-            raise TacitError(
-                "argument_invalid",
-                f"kind is {check.shown(kind)}",
-                argument="kind",
-                hint="give count or count-min",
-            )
-        if output.exists():
-            raise TacitError(
-                "argument_invalid",
-                f"{output} exists",
-                argument="output",
-                hint="give a new name, or go on from it with --onto",
-            )
-        sketch = UseAndKeep(
-            KINDS[kind](depth, width, seed), Privacy(epsilon=epsilon, delta=delta), pan_private
-        )
-        count = _feed(sketch, file, column)
-        _save(sketch, output)
     print(f"{count:,} items counted into {output}: {sketch.d} rows of {sketch.w}, {sketch.privacy}")
+
+
+def _empty(
+    kind: str,
+    depth: int,
+    width: int,
+    seed: int,
+    epsilon: float | None,
+    delta: float | None,
+    pan_private: bool,
+) -> UseAndKeep:
+    if epsilon is None:
+        raise TacitError(
+            "argument_invalid", "epsilon is missing", argument="epsilon", hint="give --epsilon, such as 1"
+        )
+    if kind not in KINDS:
+        raise TacitError(
+            "argument_invalid",
+            f"kind is {check.shown(kind)}",
+            argument="kind",
+            hint=f"give one of {', '.join(KINDS)}",
+        )
+    return UseAndKeep(KINDS[kind](depth, width, seed), Privacy(epsilon=epsilon, delta=delta), pan_private)
 
 
 def _feed(sketch: UseAndKeep, file: Path, column: str | None) -> int:
@@ -169,7 +180,13 @@ def _load(path: Path) -> UseAndKeep:
     except OSError as error:
         raise _file_error(path, "read", error) from None
     sketch = private_from_bytes(data)
-    assert isinstance(sketch, UseAndKeep)
+    if not isinstance(sketch, UseAndKeep):
+        raise TacitError(
+            "sketch_mismatch",
+            f"{path} holds a {sketch.method} sketch",
+            argument="state",
+            hint="query it with tacit.sketch; the command line works on use-and-keep sketches",
+        )
     return sketch
 
 

@@ -21,8 +21,7 @@ epsilon / d, and all together epsilon. A cell is noised once in a batch: all its
 **Pan-privacy.** The state equals what was published plus what came since, so who breaks in reads that exactly. With
 `pan_private` the cells start with noise, and after each use a second, unpublished draw goes into the cell. Then
 publications and one intrusion at any time differ step by step by increments with a draw of their own each, and the
-promise holds for all of them together. After an intrusion that was noticed, `renoise` prepares for the next. No
-draw waits in memory in this mode.
+promise holds for all of them together. After an intrusion that was noticed, `renoise` prepares for the next. No draw waits in memory in this mode, and the length of the stream is not kept.
 
 A saved state that is loaded twice, or restored after it answered, answers twice with fresh noise for the same
 increments, and no promise holds: keep one copy and go on from it.
@@ -51,7 +50,6 @@ from tacit.sketch.items import Items, read_items, read_weights
 from tacit.sketch.noise import Law, Source
 from tacit.sketch.privacy import Ledger, Privacy, promise
 from tacit.sketch.sketches import LARGEST_BATCH, Sketch, unpack
-from tacit.sketch.touched import most_touched
 from tacit_client import check
 
 Parts = dict[str, npt.NDArray[Any]]
@@ -65,9 +63,9 @@ class Private:
 
     def __init__(self, sketch: Sketch, privacy: Privacy | float) -> None:
         if not isinstance(sketch, Sketch):
-            raise _refuse("sketch", sketch, "give a CountSketch or a CountMinSketch")
+            raise refuse("sketch", sketch, "give a CountSketch or a CountMinSketch")
         if sketch._moved:
-            raise _refuse("sketch", sketch, "give an empty sketch, and the stream to `update` of this object")
+            raise refuse("sketch", sketch, "give an empty sketch, and the stream to `update` of this object")
         noise.require()
         self.privacy = promise(privacy)
         self.ledger = Ledger(self.privacy.budget)
@@ -100,10 +98,15 @@ class Private:
             read = _subset(read, kept)
             checked = checked if len(checked) == 1 else checked[kept]
         self._sketch.add(read, checked)
+        self._forget_total()
 
     def query(self, items: object) -> Answers:
         """The private estimates of the counts of items, one batch."""
         raise NotImplementedError
+
+    def _forget_total(self) -> None:
+        """Called after every update: a state that may be seen must not count the stream exactly."""
+        return
 
     def prepare(self, count: int) -> None:
         """Draw noise for `count` uses of cells in the background, to have it ready at the next query."""
@@ -162,7 +165,8 @@ class Private:
         return wire.pack("private sketch", record, {"cells": self._sketch.cells} | self._parts())
 
     @classmethod
-    def _from(cls, record: dict[str, Any], parts: Parts) -> Self:
+    def from_record(cls, record: dict[str, Any], parts: Parts) -> Self:
+        """The state that `to_bytes` recorded; see `tacit.sketch.states`."""
         held = unpack(record["sketch"], parts)
         empty = type(held)(held.d, held.w, held.seed)
         own = {name: Fraction(v) if isinstance(v, str) else v for name, v in record["own"].items()}
@@ -185,7 +189,7 @@ class UseAndKeep(Private):
     def __init__(self, sketch: Sketch, privacy: Privacy | float, pan_private: bool = False) -> None:
         super().__init__(sketch, privacy)
         if not isinstance(pan_private, bool):
-            raise _refuse("pan_private", pan_private, "give True or False")
+            raise refuse("pan_private", pan_private, "give True or False")
         self.pan_private = pan_private
         self._law = self.privacy.law(self.d)
         self.ledger = Ledger(self.privacy.budget, spent=self.privacy.loss(self._law, self.d))
@@ -205,13 +209,17 @@ class UseAndKeep(Private):
         everything = np.arange(self.d * self.w)
         cells, uses = self._publish(everything, everything.reshape(self.d, self.w))
         self.ledger = self.ledger.charge(self.ledger.spent, 1)
-        return _survey(cells, uses.astype(np.float64) * self._law.variance, self._sketch.signed)
+        return survey_of(cells, uses.astype(np.float64) * self._law.variance, self._sketch.signed)
 
     def renoise(self) -> None:
         """Add a draw to every cell: after this, one more look into the memory is covered. For `pan_private`."""
         draws = self._source.draw(self._law, self.d * self.w, ahead=False)
         self._sketch.cells += draws.reshape(self.d, self.w)
         self._uses += 1
+
+    def _forget_total(self) -> None:
+        if self.pan_private:
+            self._sketch.forget_total()
 
     def _publish(self, used: Integers, flat: Integers) -> tuple[Integers, Uses]:
         """Noise the cells `used`, and return the values and the numbers of draws of the cells `flat`."""
@@ -239,189 +247,8 @@ class UseAndKeep(Private):
         self._uses[:] = parts["uses"]
 
 
-class UseAndForget(Private):
-    """Exact cells; the u-th use of a cell, u from 0, may lose a share (1 - eta) eta^u of what is due to the cell.
-
-    Algorithm 5 of the thesis; its inner loop runs over the d rows. The noise grows by 1 / eta with each use of a
-    cell, until a query is refused.
-    """
-
-    method = "use-and-forget"
-
-    def __init__(self, sketch: Sketch, privacy: Privacy | float, eta: float = 0.5) -> None:
-        super().__init__(sketch, privacy)
-        self.eta = check_eta(eta)
-        self._laws = [self._law(0)]
-        self._uses: Uses = np.zeros((self.d, self.w), np.int32)
-
-    def _law(self, use: int) -> Law:
-        return self.privacy.law(self.d, (1 - self.eta) * self.eta**use)
-
-    def query(self, items: object) -> Answers:
-        flat, signs, used = self._flat(self._read(items))
-        before = self._uses.reshape(-1)[used]
-        laws = self._laws + [self._law(u) for u in range(len(self._laws), int(before.max()) + 1)]
-        ledger = self.ledger.charge(self._spent(laws, used, before), len(flat))
-        draws = np.empty(len(used), np.int64)
-        for use in np.unique(before):
-            mine = before == use
-            draws[mine] = self._source.draw(laws[use], int(mine.sum()))
-        where = np.searchsorted(used, flat)
-        rows = (self._sketch.cells.reshape(-1)[used] + draws)[where] * signs
-        self._uses.reshape(-1)[used] += 1
-        self._laws, self.ledger = laws, ledger
-        which = before[where].astype(np.int64)
-        return self._answers(rows, CellNoise(tuple(laws), which, np.ones_like(which)))
-
-    def _spent(self, laws: list[Law], used: Integers, before: Uses) -> Fraction:
-        """What the most used cells of all rows have lost together, after this batch."""
-        most = self._uses.max(axis=1)
-        np.maximum.at(most, used // self.w, before + 1)
-        each = [law.loss(self.privacy.shift) for law in laws]
-        return sum((sum(each[:uses], Fraction(0)) for uses in most.tolist()), Fraction(0))
-
-    def _next_law(self) -> Law | None:
-        return self._laws[0]
-
-    def _record(self) -> dict[str, Any]:
-        return {"eta": str(self.eta)}
-
-    def _parts(self) -> Parts:
-        return {"uses": self._uses}
-
-    def _restore(self, parts: Parts) -> None:
-        self._uses[:] = parts["uses"]
-        self._laws = [self._law(u) for u in range(int(self._uses.max()) + 1)]
-
-
-class CellPerturbation(Private):
-    """Every cell noised once. The first query ends the stream and spends all; from then on every query is free."""
-
-    method = "cell-perturbation"
-
-    def __init__(self, sketch: Sketch, privacy: Privacy | float) -> None:
-        super().__init__(sketch, privacy)
-        self._law = self.privacy.law(self.d)
-        self._noised: npt.NDArray[np.uint8] = np.zeros((self.d, self.w), np.uint8)
-
-    def update(self, items: object, weights: object = None) -> None:
-        if self.ledger.batches:
-            raise TacitError(
-                "budget_exhausted",
-                "this sketch was released and is frozen",
-                argument="items",
-                hint="new elements need new noise: feed them into a new sketch, or use UseAndKeep",
-            )
-        super().update(items, weights)
-
-    def query(self, items: object) -> Answers:
-        flat, signs, used = self._flat(self._read(items))
-        self._release(used, len(flat))
-        rows = self._sketch.cells.reshape(-1)[flat] * signs
-        ones = np.ones_like(flat)
-        return self._answers(rows, CellNoise((self._law,), np.zeros_like(flat), ones))
-
-    def survey(self) -> Survey:
-        """The size of the stream, from the frozen cells."""
-        self._release(np.arange(self.d * self.w), 1)
-        variance = np.full((self.d, self.w), self._law.variance)
-        return _survey(self._sketch.cells, variance, self._sketch.signed)
-
-    def _release(self, used: Integers, answers: int) -> None:
-        ledger = self.ledger.charge(self.privacy.loss(self._law, self.d), answers)
-        fresh = used[self._noised.reshape(-1)[used] == 0]
-        self._sketch.cells.reshape(-1)[fresh] += self._source.draw(self._law, len(fresh))
-        self._noised.reshape(-1)[fresh] = 1
-        self.ledger = ledger
-
-    def _next_law(self) -> Law | None:
-        return self._law
-
-    def _parts(self) -> Parts:
-        return {"noised": self._noised}
-
-    def _restore(self, parts: Parts) -> None:
-        self._noised[:] = parts["noised"]
-
-
-class MedianPerturbation(Private):
-    """Noise on the estimates of a batch, scaled by how many of them one element can touch (`touched`).
-
-    `batches` share the budget equally; or, with `eta`, batch k = 1, 2, ... spends (1 - eta) eta^(k - 1) of it,
-    without end (equation 4.6 of the thesis). An item that is named twice in a batch is answered once.
-    """
-
-    method = "median-perturbation"
-
-    def __init__(
-        self, sketch: Sketch, privacy: Privacy | float, batches: int | None = None, eta: float | None = None
-    ) -> None:
-        super().__init__(sketch, privacy)
-        if batches is not None and eta is not None:
-            raise _refuse("eta", eta, "give batches or eta, not both")
-        self.eta = None if eta is None else check_eta(eta)
-        self.batches = check.integer(1 if batches is None else batches, "batches", 1, 2**31)
-
-    def query(self, items: object) -> Answers:
-        digests, where = np.unique(self._read(items).digests, return_inverse=True)
-        distinct = Items(self._sketch.seed, None, digests)
-        columns, _ = self._sketch.places(distinct)
-        touched = most_touched(columns)
-        law = self.privacy.law(touched, self._share())
-        ledger = self.ledger.charge(self.ledger.spent + self.privacy.loss(law, touched), len(where))
-        exact = self._sketch.estimate(self._sketch.rows(distinct))
-        noisy = (exact + self._source.draw(law, len(exact), ahead=False))[where.ravel()]
-        self.ledger = ledger
-        zeros = np.zeros((len(noisy), 1), np.int64)
-        found = CellNoise((law,), zeros, zeros + 1)
-        rate = float(self.privacy.sampling)
-        return Answers(noisy / rate, None, found, self._sketch.signed, self.d, self.w, rate)
-
-    def _share(self) -> Fraction:
-        if self.eta is not None:
-            return (1 - self.eta) * self.eta**self.ledger.batches
-        if self.ledger.batches >= self.batches:
-            raise TacitError(
-                "budget_exhausted",
-                f"all {self.batches} batches are answered",
-                argument="items",
-                hint="nothing was released and nothing charged; begin a new sketch, or use UseAndKeep",
-            )
-        return Fraction(1, self.batches)
-
-    def _record(self) -> dict[str, Any]:
-        return {"eta": str(self.eta)} if self.eta is not None else {"batches": self.batches}
-
-
-METHODS: dict[str, type[Private]] = {
-    kind.method: kind for kind in (UseAndKeep, UseAndForget, CellPerturbation, MedianPerturbation)
-}
-
-
-def private_from_bytes(data: bytes) -> Private:
-    """The private sketch that `to_bytes` wrote; refused unless every byte is as it was."""
-    record, parts = wire.unpack(data, "private sketch")
-    try:
-        return METHODS[record["method"]]._from(record, parts)
-    except (KeyError, TypeError, ValueError):
-        raise wire.damaged() from None
-
-
-def from_bytes(data: bytes) -> Sketch:
-    """The sketch that `to_bytes` wrote; refused unless every byte is as it was."""
-    record, parts = wire.unpack(data, "sketch")
-    try:
-        return unpack(record, parts)
-    except (KeyError, TypeError, ValueError):
-        raise wire.damaged() from None
-
-
-def check_eta(eta: object) -> Fraction:
-    """A share inside (0, 1)."""
-    return check.bounded(eta, "eta", lambda v: 0 < v < 1, "give a number between 0 and 1, such as 0.5")
-
-
-def _survey(cells: Integers, variance: npt.NDArray[np.float64], signed: bool) -> Survey:
+def survey_of(cells: Integers, variance: npt.NDArray[np.float64], signed: bool) -> Survey:
+    """What noisy cells say of the whole stream; `variance` is that of the noise in each."""
     if signed:
         squares = cells.astype(np.float64) ** 2 - variance
         return Survey(second_moment=max(float(np.median(squares.sum(axis=1))), 0.0))
@@ -433,5 +260,6 @@ def _subset(items: Items, kept: npt.NDArray[np.bool_]) -> Items:
     return Items(items.seed, keys, None if items.hashed is None else items.hashed[kept])
 
 
-def _refuse(argument: str, value: object, hint: str) -> TacitError:
+def refuse(argument: str, value: object, hint: str) -> TacitError:
+    """The refusal of an argument."""
     return TacitError("argument_invalid", f"{argument} is {check.shown(value)}", argument=argument, hint=hint)

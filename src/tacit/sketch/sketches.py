@@ -162,6 +162,10 @@ class Sketch:
         made.total, made._moved = self.total, self._moved
         return made
 
+    def forget_total(self) -> None:
+        """Drop the exact weight of the stream, which a state that others may see must not hold."""
+        self.total = self._moved = 0
+
     def header(self) -> dict[str, Any]:
         """All but the cells, for `wire`."""
         names = {"kind": self.kind, "d": self.d, "w": self.w, "seed": self.seed}
