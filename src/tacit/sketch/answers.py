@@ -150,16 +150,13 @@ class Answers:
             noise = self.noise.quantile(alpha / 4)[:, 0]
             return kept - noise - bounds.minimum_reach(alpha / 2, self.d, total / self.w), kept + noise
         high = (self.rows + self.noise.quantile(alpha / (2 * self.d))).min(axis=1)
-        lows = []
+        # One split for the whole batch, chosen by public numbers: the best for every item would look at answers twice.
+        reaches = []
         for share in SPLITS:
             collisions = total / (self.w * each * (1 - share))
-            lows.append((self.rows - self.noise.quantile(each * share)).min(axis=1) - collisions)
-        return lows[_narrowest(lows)], high
-
-
-def _narrowest(lows: list[Floats]) -> int:
-    # One choice for the whole batch: taking the best for every item would look at each answer twice.
-    return int(np.argmax([low.mean() for low in lows]))
+            reaches.append(self.noise.quantile(each * share) + collisions)
+        shortest = min(reaches, key=lambda reach: float(reach.mean()))
+        return (self.rows - shortest).min(axis=1), high
 
 
 def _known(survey: Survey | None, name: str) -> float:

@@ -21,7 +21,8 @@ epsilon / d, and all together epsilon. A cell is noised once in a batch: all its
 **Pan-privacy.** The state equals what was published plus what came since, so who breaks in reads that exactly. With
 `pan_private` the cells start with noise, and after each use a second, unpublished draw goes into the cell. Then
 publications and one intrusion at any time differ step by step by increments with a draw of their own each, and the
-promise holds for all of them together. After an intrusion that was noticed, `renoise` prepares for the next. No draw waits in memory in this mode, and the length of the stream is not kept.
+promise holds for all of them together. After an intrusion that was noticed, `renoise` prepares for the next. No
+draw waits in memory in this mode, and the length of the stream is not kept.
 
 A saved state that is loaded twice, or restored after it answered, answers twice with fresh noise for the same
 increments, and no promise holds: keep one copy and go on from it.
