@@ -79,11 +79,14 @@ class HashedChannel(Channel[Hashed]):
         kernels.hashed_likelihood(reports, self.table.buckets, odds, out)
         return out
 
-    def _tally(self, reports: Integers) -> Integers:
+    def _tally(self, reports: Integers, counts: Integers | None) -> Integers:
         from tacit.channels import kernels
 
         out = np.zeros(self.k, dtype=np.int64)
-        kernels.hashed_tally(reports, self.table.buckets, out)
+        if counts is None:
+            kernels.hashed_tally(reports, self.table.buckets, out)
+        else:
+            kernels.hashed_tally_counted(reports, counts, self.table.buckets, out)
         return out
 
     def _check_reports(self, reports: object) -> Integers:

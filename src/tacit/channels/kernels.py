@@ -75,6 +75,23 @@ def hashed_tally(reports: npt.NDArray[np.int64], buckets: int, out: npt.NDArray[
 
 
 @njit(cache=True)
+def hashed_tally_counted(
+    reports: npt.NDArray[np.int64],
+    counts: npt.NDArray[np.int64],
+    buckets: int,
+    out: npt.NDArray[np.int64],
+) -> None:
+    """The same for reports that were made counts[i] times each."""
+    for i in range(reports.shape[0]):
+        a, value, bucket = reports[i, 0], reports[i, 1], reports[i, 2]
+        for x in range(out.shape[0]):
+            out[x] += counts[i] if value % buckets == bucket else 0
+            value += a
+            if value >= PRIME:
+                value -= PRIME
+
+
+@njit(cache=True)
 def hashed_likelihood(
     reports: npt.NDArray[np.int64], buckets: int, odds: float, out: npt.NDArray[np.float64]
 ) -> None:
