@@ -83,10 +83,8 @@ class HashedChannel(Channel[Hashed]):
         from tacit.channels import kernels
 
         out = np.zeros(self.k, dtype=np.int64)
-        if counts is None:
-            kernels.hashed_tally(reports, self.table.buckets, out)
-        else:
-            kernels.hashed_tally_counted(reports, counts, self.table.buckets, out)
+        made = np.ones(len(reports), dtype=np.int64) if counts is None else counts
+        kernels.hashed_tally(reports, made, self.table.buckets, out)
         return out
 
     def _check_reports(self, reports: object) -> Integers:
