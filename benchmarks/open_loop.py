@@ -9,6 +9,7 @@ the server that it measures, and should cost little.
 from __future__ import annotations
 
 import asyncio
+import socket
 import time
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
@@ -33,6 +34,13 @@ class Load:
     def rate(self) -> float:
         """Answers a second, from the first moment to the last answer."""
         return len(self.latencies) / self.seconds
+
+
+def free_port() -> int:
+    """A port of this machine that nobody listens on."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
 
 
 def request(
