@@ -34,6 +34,26 @@ CODES = {
     "posterior_lost": "No value of the model can explain the reports.",
     "sketch_mismatch": "A sketch does not fit the one it is merged into, or the reader it is given to.",
     "dependency_missing": "An optional package is not installed.",
+    "route_unknown": "A collector has no such path.",
+    "method_unknown": "A path of a collector does not take this method.",
+    "media_type_unknown": "A request has a body of another kind than the route reads.",
+    "study_unknown": "A collector has no such study.",
+    "name_taken": "A study or a poll of this name is there already.",
+    "study_closed": "A study does not take reports: it is closed, or not yet open.",
+    "poll_unknown": "A collector has no such poll.",
+    "round_unknown": "A study has no such round.",
+    "report_conflict": "A report with this id and other content is there already.",
+    "report_erased": "A report was erased; it is not taken again.",
+    "estimate_unknown": "A study has no estimate yet.",
+    "key_wrong": "The administrator's key is missing or wrong.",
+    "invite_required": "A report to this study needs an invite.",
+    "invite_used": "An invite is unknown, or was used for another report.",
+    "rate_limited": "A client asked too often.",
+    "server_busy": "A collector has no room for more connections, listeners or requests.",
+    "server_failed": "A collector failed; its operator finds the cause in its log.",
+    "server_unreachable": "No collector answered, or what answered does not speak its protocol.",
+    "server_refused": "A collector refused for a reason that this release does not know.",
+    "rounds_part": "The rounds of a study do not form one chain, or not the same for all.",
 }
 
 
@@ -54,8 +74,12 @@ class TacitError(ValueError):
         return f"{self.message}{where}: {self.hint}"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild, (self.code, self.message, self.hint, self.argument)
+        return _rebuild, (type(self), self.code, self.message, self.hint, self.argument)
 
 
-def _rebuild(code: str, message: str, hint: str, argument: str | None) -> TacitError:
-    return TacitError(code, message, hint=hint, argument=argument)
+class Refused(TacitError):
+    """A server's last word: sending the same again would get the same answer."""
+
+
+def _rebuild(kind: type[TacitError], code: str, message: str, hint: str, argument: str | None) -> TacitError:
+    return kind(code, message, hint=hint, argument=argument)
