@@ -1,7 +1,7 @@
 """The tables of a collector: what is kept, and by its absence what is not.
 
-`reports` and `tokens` hold no time and no sequence. SQLite keeps them as B-trees by their random key (WITHOUT ROWID), so
-nothing in the file says which came first; no index orders them in another way, and nothing leads from a token to a
+`reports` and `tokens` hold no time and no sequence. SQLite keeps them as B-trees by their random keys, WITHOUT ROWID:
+nothing in the file says which came first. No index orders them in another way, and nothing leads from a token to a
 report. An erased report leaves its id, without round and value. Times stand in `studies` and `actions` only, as whole
 hours since 1970.
 
