@@ -9,7 +9,7 @@ from tacit_client.certificate import Certificate, certify
 from tacit_client.channel import channel_id, channel_text, parse_channel
 from tacit_client.device import Device
 from tacit_client.errors import Refused, TacitError
-from tacit_client.messages import Question, Receipt, Report, Round
+from tacit_client.messages import Question, Receipt, Report, Round, value_from_text, value_to_text
 from tacit_client.outbox import Delivery, confirm, flush
 from tacit_client.store import Store
 
@@ -33,5 +33,7 @@ __all__ = [
     "confirm",
     "flush",
     "parse_channel",
+    "value_from_text",
+    "value_to_text",
     "witness",
 ]
