@@ -1,6 +1,5 @@
 """A collector on a free port of this machine, in a thread of the test, and what tests say to it."""
 
-import asyncio
 import socket
 import threading
 import time
@@ -28,7 +27,7 @@ def served(store, **options):
     chosen = Options.of(KEY, **{"rate": 0.0, "poll_seconds": 0.05, **options})
     listener = socket.create_server(("127.0.0.1", 0), backlog=2048)
     server = Server(configure(create_app(store, chosen)))
-    thread = threading.Thread(target=lambda: asyncio.run(server.serve([listener])))
+    thread = threading.Thread(target=server.run, args=([listener],))
     thread.start()
     try:
         end = time.monotonic() + PATIENCE
