@@ -30,7 +30,7 @@ from tacit.collector.settings import settings_of
 from tacit.errors import TacitError
 from tacit.evidence import Evidence
 from tacit_client import Report, Round, check
-from tacit_client.tables import Binned, Hashed, Subsets, Table
+from tacit_client.tables import Binned, Subsets, Table
 
 SHARDS = 16
 CHUNK = 1 << 16  # distinct values folded at a time
@@ -217,8 +217,8 @@ class Reports(Database):
         for part in self.counts(key):
             if part.round < len(texts):  # a round that was published since: its reports count next time
                 channel = channel_of(texts[part.round])
-                values = part.values if _is_listed(channel.table) else part.values[:, 0]
-                evidence = evidence.add(channel, np.repeat(values, part.counts, axis=0))
+                values = part.values if channel.table.columns else part.values[:, 0]
+                evidence = evidence.add_counts(channel, values, part.counts)
         return evidence
 
     def rows(self, name: str) -> Iterator[tuple[str, str]]:
@@ -330,12 +330,7 @@ def _compared(held: tuple[int | None, str | None], asked: Asked | None, s: Submi
 def asked(number: int, text: str) -> Asked:
     """What to know of a round, from its canonical text."""
     table = Round.from_json(text).channel
-    return Asked(number, _is_listed(table), _possible(table.inner if isinstance(table, Binned) else table))
-
-
-def _is_listed(table: Table) -> bool:
-    """Whether its reports are lists of integers."""
-    return isinstance(table.inner if isinstance(table, Binned) else table, Subsets | Hashed)
+    return Asked(number, table.columns > 0, _possible(table.inner if isinstance(table, Binned) else table))
 
 
 def _possible(table: Table) -> Callable[[str], bool]:
@@ -351,9 +346,8 @@ def _possible(table: Table) -> Callable[[str], bool]:
         return holds
 
     def checked(value: str) -> bool:
-        given: Any = tuple(map(int, value.split(","))) if isinstance(table, Hashed) and value else value
         try:
-            table.check_report(given if isinstance(given, tuple) else int(given))
+            table.check_report(tuple(map(int, value.split(","))) if table.columns else int(value))
         except (TacitError, ValueError):
             return False
         return True
