@@ -209,17 +209,18 @@ class Reports(Database):
             found = connection.execute(joined.order_by(rounds.c.number)).all()
         if not found:
             raise unknown_study(name)
-        return self.fold(found[0].id, [row.text for row in found])
+        return self.fold(found[0].id, [row.text for row in found])[0]
 
-    def fold(self, key: int, texts: Sequence[str]) -> Evidence:
-        """The reports to these rounds, as Evidence."""
-        evidence = Evidence()
+    def fold(self, key: int, texts: Sequence[str]) -> tuple[Evidence, list[int]]:
+        """The reports to the rounds of these texts as Evidence, and how many there are to each."""
+        evidence, by_round = Evidence(), [0] * len(texts)
         for part in self.counts(key):
             if part.round < len(texts):  # a round that was published since: its reports count next time
                 channel = channel_of(texts[part.round])
                 values = part.values if channel.table.columns else part.values[:, 0]
                 evidence = evidence.add_counts(channel, values, part.counts)
-        return evidence
+                by_round[part.round] += int(part.counts.sum())
+        return evidence, by_round
 
     def rows(self, name: str) -> Iterator[tuple[str, str]]:
         """(round id, value) of every report, by round number, then value: streamed, for exports."""
