@@ -1,6 +1,7 @@
 """A missing program skips a test in sight, and fails it where it is required."""
 
 import pytest
+
 from requirements import require
 
 
