@@ -391,7 +391,7 @@ function randbelow(bound) {
   for (;;) {
     const bytes = randomBytes(count);
     bytes[0] >>= 8 * count - bits;
-    const number = BigInt(`0x${hexadecimal(bytes)}`);
+    const number = bytes.reduce((high, byte) => (high << 8n) | BigInt(byte), 0n);
     if (number < bound) return number;
   }
 }
