@@ -33,6 +33,7 @@ class Submission(NamedTuple):
     id: bytes  # 16 bytes
     round: str  # the id of the round, in hexadecimal
     value: str
+    listed: bool = False  # whether the value is a list: a list of one integer is not that integer
     token: bytes | None = None  # 32 bytes
 
 
@@ -56,7 +57,9 @@ def read_submission(data: bytes, study: str, token: bytes | None = None) -> Subm
         value = single or several.replace(b'","', b",")
         # Only numbers of ten digits can be too large; the slow way explains.
         if name == study.encode() and (len(value) < 10 or max(map(int, value.split(b","))) <= MAX_REPORT):
-            return Submission(study, bytes.fromhex(id_.decode()), round_.decode(), value.decode(), token)
+            return Submission(
+                study, bytes.fromhex(id_.decode()), round_.decode(), value.decode(), single is None, token
+            )
     report = Report.from_json(data)
     if report.study != study:
         raise TacitError(
@@ -65,5 +68,5 @@ def read_submission(data: bytes, study: str, token: bytes | None = None) -> Subm
             argument="study",
             hint="send each report to the study that it names",
         )
-    value = ",".join(map(str, report.value)) if isinstance(report.value, tuple) else str(report.value)
-    return Submission(study, bytes.fromhex(report.id), report.round, value, token)
+    # Here come reports of no integer at all, which are canonical and no channel makes.
+    return Submission(study, bytes.fromhex(report.id), report.round, "", True, token)

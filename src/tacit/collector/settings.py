@@ -15,10 +15,12 @@ True
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from tacit.errors import TacitError
@@ -59,19 +61,24 @@ class StudySettings:
 
     @classmethod
     def read(cls, message: object) -> StudySettings:
-        """The settings in decoded JSON, the defaults filled in; refused if one is wrong."""
+        """The settings in decoded JSON, the defaults filled in; refused if one is wrong or the study cannot begin."""
+        settings = cls.parse(message)
+        settings.begin()
+        return settings
+
+    @classmethod
+    def parse(cls, message: object) -> StudySettings:
+        """The settings, each field checked by itself."""
         fields = read_fields(message, "settings", _REQUIRED, _OPTIONAL)
         name = _name(fields["name"], "name")
         question = _question(fields["question"], name)
         numeric = question.numeric
-        settings = cls(
+        return cls(
             name=name,
             question=question,
             epsilon=_epsilon(fields["epsilon"]),
             policy=_text(fields.get("policy", "information" if numeric else "risk"), "policy"),
-            model=_text(fields.get("model") or "normal", "model")
-            if numeric
-            else _absent(fields.get("model"), "model"),
+            model=_model(fields.get("model"), numeric),
             expected=check.integer(fields.get("expected", 10_000), "expected", 1, 10**12),
             access=_one_of(fields.get("access", "open"), "access", "open", "invite"),
             results=_one_of(fields.get("results", "public"), "results", "public", "key"),
@@ -80,17 +87,12 @@ class StudySettings:
             state=_one_of(fields.get("state", "open"), "state", "draft", "open"),
             retention_days=_days(fields.get("retention_days")),
         )
-        settings.begin()
-        return settings
 
     def message(self) -> dict[str, Any]:
         """As plain JSON, every field; `read` takes it back."""
-        question = {
-            key: value for key, value in self.question.message().items() if key not in ("type", "version")
-        }
         return {
             "name": self.name,
-            "question": question,
+            "question": plain_question(self.question),
             "epsilon": check.format_decimal(self.epsilon),
             "policy": self.policy,
             "model": self.model,
@@ -117,6 +119,12 @@ class StudySettings:
             "expected": self.expected,
             "name": self.name,
         }
+
+
+@lru_cache(1024)
+def settings_of(text: str) -> StudySettings:
+    """The settings that a store holds as JSON text."""
+    return StudySettings.parse(json.loads(text))
 
 
 @dataclass(frozen=True)
@@ -194,6 +202,11 @@ class EstimateRecord:
     payload: str
 
 
+def plain_question(question: Question) -> dict[str, Any]:
+    """The fields of a question as they stand in settings."""
+    return {key: value for key, value in question.message().items() if key not in ("type", "version")}
+
+
 def _question(value: object, name: str) -> Question:
     if not isinstance(value, dict):
         raise _invalid(
@@ -222,9 +235,12 @@ def _text(value: object, field: str) -> str:
     raise _invalid(field, value, "give a string")
 
 
-def _absent(value: object, field: str) -> None:
+def _model(value: object, numeric: bool) -> str | None:
+    if numeric:
+        return _text("normal" if value is None else value, "model")
     if value is not None:
-        raise _invalid(field, value, f"leave {field} out: it is for questions about a number")
+        raise _invalid("model", value, "leave model out: it is for questions about a number")
+    return None
 
 
 def _flag(value: object, field: str) -> bool:

@@ -41,6 +41,17 @@ CODES = {
     "report_erased": "The report with this id was erased, for good.",
     "invite_required": "The study takes reports with one of its invite tokens only.",
     "invite_used": "The invite token was used for another report.",
+    "route_unknown": "The collector has no such path.",
+    "method_unknown": "This path of a collector does not take this method.",
+    "media_type_unknown": "The body of a request is of another type than the route reads.",
+    "estimate_unknown": "The study has no estimate yet.",
+    "key_wrong": "The administrator's key is missing or wrong.",
+    "rate_limited": "The client asked too often.",
+    "server_busy": "The collector has no room for more connections, listeners or exports just now.",
+    "server_failed": "The collector failed; its operator finds where in its log.",
+    "server_unreachable": "No collector answered, or what answered does not speak its protocol.",
+    "server_refused": "The collector refused for a reason that this release does not know.",
+    "rounds_part": "The rounds of a study do not form one chain, or not the same for everybody.",
     "sketch_mismatch": "A sketch does not fit the one it is merged into, or the reader it is given to.",
     "dependency_missing": "An optional package is not installed.",
 }
@@ -63,8 +74,12 @@ class TacitError(ValueError):
         return f"{self.message}{where}: {self.hint}"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild, (self.code, self.message, self.hint, self.argument)
+        return _rebuild, (type(self), self.code, self.message, self.hint, self.argument)
 
 
-def _rebuild(code: str, message: str, hint: str, argument: str | None) -> TacitError:
-    return TacitError(code, message, hint=hint, argument=argument)
+class Refused(TacitError):
+    """A server's last word: sending the same again would get the same answer."""
+
+
+def _rebuild(kind: type[TacitError], code: str, message: str, hint: str, argument: str | None) -> TacitError:
+    return kind(code, message, hint=hint, argument=argument)

@@ -321,6 +321,13 @@ class Receipt:
         return cls(_text(fields["report"], "report"), _text(fields["head"], "head"))
 
 
+def study_name(value: object) -> str:
+    """The name of a study, which is also safe as a part of an address."""
+    _matching(value, "study", _NAME, "1 to 64 letters, digits, '.', '_' or '-'")
+    assert isinstance(value, str)
+    return value
+
+
 def _fields(message: object, kind: str, names: set[str]) -> dict[str, object]:
     if isinstance(message, dict):
         canonical.read_header(message, kind)
