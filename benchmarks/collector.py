@@ -3,11 +3,12 @@
     python benchmarks/collector.py [--quick] [--seconds 30] [--reports 1000000] [--output FILE]
 
 Everything runs on loopback, the load generator beside the server on the same cores, and every report is on disk
-(SQLite: synchronous=FULL; PostgreSQL: its default, fsync on) before its receipt is sent. Single reports arrive by a Poisson
-process whose rate does not care how the server is doing, and a latency counts from when a report was due (`open_loop.py`).
-Batches of 500 are a closed loop over four connections, up to a million reports, during which the memory of the server is
-read from the kernel. The time of a round is that of one look of the worker at a study of 10^5 reports: counting the
-reports in the database, the posterior, the policy, the estimate. PostgreSQL is started here, in a temporary folder.
+(SQLite: synchronous=FULL; PostgreSQL: its default, fsync on) before its receipt is sent. Single reports arrive by a
+Poisson process whose rate does not care how the server is doing, and a latency counts from when a report was due
+(`open_loop.py`). Batches of 500 are a closed loop over four connections, up to a million reports, during which the
+memory of the server is read from the kernel. The time of a round is that of one look of the worker at a study of 10^5
+reports: counting the reports in the database, the posterior, the policy, the estimate. PostgreSQL is started
+here, in a temporary folder.
 """
 
 from __future__ import annotations
@@ -39,6 +40,10 @@ from rich.console import Console
 from rich.table import Table
 
 from tacit import channels
+from tacit.collector.intake import read_submission
+from tacit.collector.settings import StudySettings
+from tacit.collector.store import Store
+from tacit.collector.worker import Pace, Worker
 from tacit_client import Report, Round
 
 RESULTS = Path(__file__).parent / "results" / "collector.json"
@@ -60,7 +65,9 @@ def postgres() -> Iterator[str]:
     if as_user:
         shutil.chown(folder, "postgres")
     run = {"check": True, "stdout": subprocess.DEVNULL, "cwd": folder}
-    subprocess.run([*as_user, found[-1] / "initdb", "-D", folder / "data", "-A", "trust", "-U", "tacit"], **run)
+    subprocess.run(
+        [*as_user, found[-1] / "initdb", "-D", folder / "data", "-A", "trust", "-U", "tacit"], **run
+    )
     options = f"-p {port} -k {folder} -c listen_addresses=127.0.0.1"
     control = [*as_user, found[-1] / "pg_ctl", "-D", folder / "data", "-w"]
     subprocess.run([*control, "-l", folder / "log", "-o", options, "start"], **run)
@@ -97,7 +104,7 @@ class Server:
         body = None if message is None else json.dumps(message).encode()
         headers = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
         asked = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", body, headers, method=method)
-        with urllib.request.urlopen(asked, timeout=60) as answer:
+        with urllib.request.urlopen(asked, timeout=60) as answer:  # noqa: S310
             return bytes(answer.read())
 
     def study(self, name: str) -> Round:
@@ -181,7 +188,11 @@ def batches(database: str, total: int) -> list[Row]:
             assert done.statuses == {200: len(sent)}, done.statuses
             rate = len(texts) / done.seconds
             rows.append(
-                {"reports so far": tenth * total // 10, "reports a second": rate, "p99 ms": done.quantile(0.99)}
+                {
+                    "reports so far": tenth * total // 10,
+                    "reports a second": rate,
+                    "p99 ms": done.quantile(0.99),
+                }
                 | {"server MiB": server.memory()}
             )
         held = json.loads(server.ask("GET", f"/v1/studies/{study}"))["n"]
@@ -189,6 +200,29 @@ def batches(database: str, total: int) -> list[Row]:
     finally:
         server.stop()
     return rows
+
+
+def look(folder: str, k: int, options: argparse.Namespace) -> Row:
+    """Seconds that the worker takes for the first round of a study with many reports, and for the second look."""
+    store = Store.open(f"sqlite:///{folder}/worker-{k}.sqlite")
+    question = {"text": "Which colour?", "labels": [f"colour {i}" for i in range(k)]}
+    total = options.reports // 10
+    made = store.create_study(
+        StudySettings.read({"name": "study", "question": question, "epsilon": "1", "expected": 10 * total})
+    )
+    asked = Round.from_json(store.round(made.name).text)
+    texts = reports(asked, total, 1)
+    for start in range(0, total, 4000):
+        store.submit([read_submission(text, "study") for text in texts[start : start + 4000]])
+    spent = []
+    for more in (b"", *reports(Round.from_json(store.round("study").text), 1, 2)):
+        if more:
+            store.submit([read_submission(more, "study")])
+        start_at = time.perf_counter()
+        assert Worker(store, Pace(rest=0.0, patience=0.0)).look() == 1
+        spent.append(time.perf_counter() - start_at)
+    store.close()
+    return {"k": k, "reports": total, "a round, s": spent[0], "an estimate, s": spent[1]}
 
 
 def size(database: str) -> int:
@@ -219,7 +253,12 @@ def show(title: str, rows: list[Row], console: Console) -> None:
     """One section as a table."""
     table = Table(*rows[0], title=title, title_justify="left")
     for row in rows:
-        table.add_row(*(f"{v:,.1f}" if isinstance(v, float) else f"{v:,}" if isinstance(v, int) else v for v in row.values()))
+        table.add_row(
+            *(
+                f"{v:,.1f}" if isinstance(v, float) else f"{v:,}" if isinstance(v, int) else v
+                for v in row.values()
+            )
+        )
     console.print(table)
 
 

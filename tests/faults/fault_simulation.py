@@ -27,7 +27,6 @@ import multiprocessing
 import os
 import shutil
 import socket
-import sys
 import tempfile
 import threading
 import time
@@ -38,29 +37,43 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import uvicorn
 
 from tacit import Evidence, channels
+from tacit.collector import serving, worker
+from tacit.collector.app import create_app
+from tacit.collector.options import Options
+from tacit.collector.store import Store
 from tacit_client import Receipt, Report, Round, TacitError, value_to_text
 
 KEY = "k" * 40
 PATIENCE = 90.0  # seconds until something that must happen has happened
-PRELOAD = ["tacit.cli", "tacit.collector.app", "tacit.collector.worker", "uvicorn"]
+FAULTS = ["none", "cut", "unread", "twice", "late", "changed"]
 QUESTIONS: dict[str, dict[str, Any]] = {
     "colour": {"text": "Which colour?", "labels": ["red", "green", "blue", "grey"]},
     "age": {"text": "How old are you?", "unit": "years", "lowest": "0", "highest": "120", "step": "1"},
 }
 
 
-def _command(words: list[str], environment: dict[str, str], log: str) -> None:
-    """Be a `tacit` command; runs in a process of its own."""
+def _serve(database: str, port: int, log: str) -> None:
+    """Be a server; runs in a process of its own."""
+    _log_to(log)
+    store = Store.open(database)
+    listener = serving.listen("127.0.0.1", port)
+    app = create_app(store, Options.of(KEY, rate=0.0))
+    uvicorn.Server(serving.configure(app)).run(sockets=[listener])
+
+
+def _work(database: str, log: str) -> None:
+    """Be a worker in a hurry; runs in a process of its own."""
+    _log_to(log)
+    worker.run(database, worker.Pace(max_age=2.0, rest=0.2, patience=0.5, look=0.05))
+
+
+def _log_to(log: str) -> None:
     out = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(out, 1)
     os.dup2(out, 2)
-    os.environ.update(environment)
-    sys.argv = ["tacit", *words]
-    from tacit.cli import main
-
-    main()
 
 
 def free_port() -> int:
@@ -76,12 +89,11 @@ class Machine:
     def __init__(self, folder: Path, database: str) -> None:
         self.folder = folder
         self.port = free_port()
-        context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(PRELOAD)
-        self._context = context
-        self._commands = {
-            "server": ["serve", "--database", database, "--port", str(self.port), "--no-worker", "--rate", "0"],
-            "worker": ["worker", "--database", database],
+        self._context = multiprocessing.get_context("forkserver")
+        self._context.set_forkserver_preload([__name__])
+        self._jobs = {
+            "server": (_serve, (database, self.port, str(folder / "server.log"))),
+            "worker": (_work, (database, str(folder / "worker.log"))),
         }
         self._running: dict[str, Any] = {}
 
@@ -89,10 +101,8 @@ class Machine:
         """Start the server or the worker, if it is not running; of a server, wait until it answers."""
         process = self._running.get(name)
         if process is None or not process.is_alive():
-            log = str(self.folder / f"{name}.log")
-            process = self._context.Process(
-                target=_command, args=(self._commands[name], {"TACIT_ADMIN_KEY": KEY}, log), daemon=True
-            )
+            job, given = self._jobs[name]
+            process = self._context.Process(target=job, args=given, daemon=True)
             process.start()
             self._running[name] = process
         if name == "server":
@@ -234,7 +244,9 @@ class Run:
         """One report, and one thing that can go wrong on its way."""
         text = self.made()
         fault = str(
-            self.rng.choice(["none", "cut", "unread", "twice", "late", "changed"], p=[0.4, 0.12, 0.12, 0.12, 0.12, 0.12])
+            self.rng.choice(
+                ["none", "cut", "unread", "twice", "late", "changed"], p=[0.4, 0.12, 0.12, 0.12, 0.12, 0.12]
+            )
         )
         self.events[f"network: {fault}"] += 1
         if fault == "late":
@@ -254,7 +266,9 @@ class Run:
     def changed(self, text: bytes) -> bytes:
         """The text with one byte changed: often malformed, now and then another report."""
         data = bytearray(text)
-        data[int(self.rng.integers(len(data)))] = int(self.rng.choice(np.frombuffer(b"0123456789abcdef\"},{", "u1")))
+        data[int(self.rng.integers(len(data)))] = int(
+            self.rng.choice(np.frombuffer(b'0123456789abcdef"},{', "u1"))
+        )
         return bytes(data)
 
     def break_off(self, text: bytes, whole: bool) -> None:
@@ -281,7 +295,9 @@ class Run:
         for text in texts:
             self.note(text)
         headers = {"Content-Type": "application/x-ndjson"}
-        status, answer = self.machine.ask("POST", f"{self.base}/batches", b"\n".join(texts) + b"\n", **headers)
+        status, answer = self.machine.ask(
+            "POST", f"{self.base}/batches", b"\n".join(texts) + b"\n", **headers
+        )
         self.events["batch"] += 1
         if status == 200:
             lines = answer.splitlines()
@@ -327,7 +343,14 @@ class Run:
         settings = {"name": self.study, "question": QUESTIONS[self.kind], "epsilon": "1", "expected": 500}
         self.machine.tell("POST", "/v1/studies", settings)
         self.fetch()
-        doings = [self.send_badly, self.send_batch, self.send_under_fire, self.erase, self.deliver_late, self.fetch]
+        doings = [
+            self.send_badly,
+            self.send_batch,
+            self.send_under_fire,
+            self.erase,
+            self.deliver_late,
+            self.fetch,
+        ]
         for doing in self.rng.choice(len(doings), size=60, p=[0.6, 0.1, 0.06, 0.07, 0.07, 0.1]):
             doings[int(doing)]()
 
@@ -338,7 +361,10 @@ class Run:
         self.deliver_late()
         for name, fate in self.fates.items():
             if fate.erasing and not fate.erased:
-                self.machine.wait("erased", lambda name=name: self.machine.ask("DELETE", f"{self.base}/reports/{name}")[0] == 204)
+                self.machine.wait(
+                    "erased",
+                    lambda name=name: self.machine.ask("DELETE", f"{self.base}/reports/{name}")[0] == 204,
+                )
                 fate.erased = True
             for text in sorted(fate.texts):
                 self.machine.wait("a definite answer", lambda text=text: self.send(text) not in (None, 503))
@@ -352,10 +378,12 @@ class Run:
         ]
         self.machine.wait("an estimate of all reports", lambda: self.used() == len(accepted))
         self.machine.tell("POST", f"{self.base}/close")
-        chain = [Round.from_json(line) for line in self.machine.ask("GET", f"{self.base}/rounds")[1].splitlines()]
+        chain = [
+            Round.from_json(line) for line in self.machine.ask("GET", f"{self.base}/rounds")[1].splitlines()
+        ]
         assert [asked.previous for asked in chain] == [None, *(asked.id for asked in chain[:-1])]
         assert self.heads <= {asked.id for asked in chain}, "a head has left the chain"
-        rows = json.loads(self.machine.ask("GET", f"{self.base}/export?format=json")[1])
+        rows = json.loads(self.machine.ask("GET", f"{self.base}/export?format=json")[1])["reports"]
         exported = Counter((row["round"], row["value"]) for row in rows)
         assert exported == Counter((report.round, value_to_text(report.value)) for report in accepted)
         mine = Evidence()
