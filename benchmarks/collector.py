@@ -114,12 +114,13 @@ class Server:
         self.ask("POST", "/v1/studies", settings)
         return Round.from_json(self.ask("GET", f"/v1/studies/{name}/round"))
 
-    def memory(self) -> float:
-        """MiB that the server process holds."""
-        for line in Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
-            if line.startswith("VmRSS"):
-                return int(line.split()[1]) / 1024
-        raise ValueError("no VmRSS")
+    def memory(self) -> dict[str, float]:
+        """MiB that the server process and the worker hold; they are children, begun in this order."""
+        parent = self.process.pid
+        children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+        return {
+            f"{name} MiB": resident(pid) for name, pid in zip(("server", "worker"), children, strict=True)
+        }
 
     def stop(self) -> None:
         self.process.send_signal(signal.SIGTERM)
@@ -128,6 +129,14 @@ class Server:
         except subprocess.TimeoutExpired:
             os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
+
+
+def resident(pid: str) -> float:
+    """MiB of memory that a process holds."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS"):
+            return int(line.split()[1]) / 1024
+    raise ValueError("no VmRSS")
 
 
 def reports(asked: Round, count: int, seed: int) -> list[bytes]:
@@ -193,7 +202,7 @@ def batches(database: str, total: int) -> list[Row]:
                     "reports a second": rate,
                     "p99 ms": done.quantile(0.99),
                 }
-                | {"server MiB": server.memory()}
+                | server.memory()
             )
         held = json.loads(server.ask("GET", f"/v1/studies/{study}"))["n"]
         assert held == 10 * (total // 10), held
