@@ -36,6 +36,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")
 Name = Annotated[str, typer.Argument(help="Name of the study.")]
 PollName = Annotated[str, typer.Argument(help="Name of the poll.")]
 HERE = "http://127.0.0.1:8000"
+ATTEMPTS = 6  # a server that was started a moment ago has a quarter of a minute
 
 
 def key(file: Path | None) -> str | None:
@@ -59,7 +60,7 @@ def key(file: Path | None) -> str | None:
 
 def ask(server: str, file: Path | None, method: str, path: str, body: object = None) -> Any:
     """One call, with the key if there is one."""
-    return Collector(server).call(method, path, body, key(file))
+    return Collector(server, attempts=ATTEMPTS).call(method, path, body, key(file))
 
 
 def study_path(name: str, *rest: str) -> str:
