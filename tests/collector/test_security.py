@@ -303,11 +303,13 @@ def test_a_reader_that_does_not_read_is_left(tmp_path, monkeypatch):
             connection.connect((where.hostname, where.port))
             connection.sendall(b"GET /v1/studies/wide/round HTTP/1.1\r\nHost: x\r\n\r\n" * 40)
             time.sleep(3)
-            size = 0
-            with pytest.raises(ConnectionResetError):  # cut, not finished
+            size, cut = 0, False
+            try:
                 while chunk := connection.recv(1 << 20):
                     size += len(chunk)
-                raise ConnectionResetError
+            except ConnectionResetError:
+                cut = True
+            assert cut or size
             assert size < 40 * 300_000
         assert client.get("/v1").status_code == 200
 
