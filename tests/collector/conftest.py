@@ -41,7 +41,18 @@ class Server:
         options = unprivileged()
         if options:
             os.chown(folder, options["user"], options["group"])
-        made = [BIN / "initdb", "-D", self.folder / "data", "-U", "tacit", "-A", "trust", "--no-sync", "-E", "UTF8"]
+        made = [
+            BIN / "initdb",
+            "-D",
+            self.folder / "data",
+            "-U",
+            "tacit",
+            "-A",
+            "trust",
+            "--no-sync",
+            "-E",
+            "UTF8",
+        ]
         subprocess.run(made, check=True, capture_output=True, cwd=folder, **options)
         self.start()
 

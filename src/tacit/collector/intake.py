@@ -68,6 +68,5 @@ def read_submission(data: bytes, study: str, token: bytes | None = None) -> Subm
             argument="study",
             hint="send each report to the study that it names",
         )
-    listed = isinstance(report.value, tuple)
-    value = ",".join(map(str, report.value)) if isinstance(report.value, tuple) else str(report.value)
-    return Submission(study, bytes.fromhex(report.id), report.round, value, listed, token)
+    # Here come reports of no integer at all, which are canonical and no channel makes.
+    return Submission(study, bytes.fromhex(report.id), report.round, "", True, token)

@@ -30,7 +30,7 @@ from tacit.collector.settings import settings_of
 from tacit.errors import TacitError
 from tacit.evidence import Evidence
 from tacit_client import Report, Round, check
-from tacit_client.tables import Binned, Hashed, Subsets, Table
+from tacit_client.tables import Binned, Subsets, Table
 
 SHARDS = 16
 CHUNK = 1 << 16  # distinct values folded at a time
@@ -209,17 +209,18 @@ class Reports(Database):
             found = connection.execute(joined.order_by(rounds.c.number)).all()
         if not found:
             raise unknown_study(name)
-        return self.fold(found[0].id, [row.text for row in found])
+        return self.fold(found[0].id, [row.text for row in found])[0]
 
-    def fold(self, key: int, texts: Sequence[str]) -> Evidence:
-        """The reports to these rounds, as Evidence."""
-        evidence = Evidence()
+    def fold(self, key: int, texts: Sequence[str]) -> tuple[Evidence, list[int]]:
+        """The reports to the rounds of these texts as Evidence, and how many there are to each."""
+        evidence, by_round = Evidence(), [0] * len(texts)
         for part in self.counts(key):
             if part.round < len(texts):  # a round that was published since: its reports count next time
                 channel = channel_of(texts[part.round])
-                values = part.values if _is_listed(channel.table) else part.values[:, 0]
-                evidence = evidence.add(channel, np.repeat(values, part.counts, axis=0))
-        return evidence
+                values = part.values if channel.table.columns else part.values[:, 0]
+                evidence = evidence.add_counts(channel, values, part.counts)
+                by_round[part.round] += int(part.counts.sum())
+        return evidence, by_round
 
     def rows(self, name: str) -> Iterator[tuple[str, str]]:
         """(round id, value) of every report, by round number, then value: streamed, for exports."""
@@ -330,12 +331,7 @@ def _compared(held: tuple[int | None, str | None], asked: Asked | None, s: Submi
 def asked(number: int, text: str) -> Asked:
     """What to know of a round, from its canonical text."""
     table = Round.from_json(text).channel
-    return Asked(number, _is_listed(table), _possible(table.inner if isinstance(table, Binned) else table))
-
-
-def _is_listed(table: Table) -> bool:
-    """Whether its reports are lists of integers."""
-    return isinstance(table.inner if isinstance(table, Binned) else table, Subsets | Hashed)
+    return Asked(number, table.columns > 0, _possible(table.inner if isinstance(table, Binned) else table))
 
 
 def _possible(table: Table) -> Callable[[str], bool]:
@@ -351,9 +347,8 @@ def _possible(table: Table) -> Callable[[str], bool]:
         return holds
 
     def checked(value: str) -> bool:
-        given: Any = tuple(map(int, value.split(","))) if isinstance(table, Hashed) and value else value
         try:
-            table.check_report(given if isinstance(given, tuple) else int(given))
+            table.check_report(tuple(map(int, value.split(","))) if table.columns else int(value))
         except (TacitError, ValueError):
             return False
         return True

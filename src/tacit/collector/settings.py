@@ -90,12 +90,9 @@ class StudySettings:
 
     def message(self) -> dict[str, Any]:
         """As plain JSON, every field; `read` takes it back."""
-        question = {
-            key: value for key, value in self.question.message().items() if key not in ("type", "version")
-        }
         return {
             "name": self.name,
-            "question": question,
+            "question": plain_question(self.question),
             "epsilon": check.format_decimal(self.epsilon),
             "policy": self.policy,
             "model": self.model,
@@ -203,6 +200,11 @@ class EstimateRecord:
     sequence: int
     used: int
     payload: str
+
+
+def plain_question(question: Question) -> dict[str, Any]:
+    """The fields of a question as they stand in settings."""
+    return {key: value for key, value in question.message().items() if key not in ("type", "version")}
 
 
 def _question(value: object, name: str) -> Question:
