@@ -82,7 +82,7 @@ class Watch:
             if not watched.listeners and self._watched.get(name) is watched:
                 del self._watched[name]
 
-    async def close(self) -> None:
+    def close(self) -> None:
         """Tell all listeners to go, and stop looking."""
         self.closing.set()
         for watched in self._watched.values():

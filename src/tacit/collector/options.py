@@ -35,6 +35,7 @@ class Options:
     burst: float = 3000.0
     trust_proxy: bool = False
     connections: int = 4000
+    connections_each: int = 1000  # from one address, without a trusted proxy
     listeners: int = 1000
     listeners_each: int = 50
     exports: int = 4

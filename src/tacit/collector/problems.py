@@ -14,6 +14,7 @@ import json
 import logging
 import re
 import traceback
+from pathlib import Path
 from typing import Any
 
 from fastapi.exceptions import RequestValidationError
@@ -54,6 +55,7 @@ STATUS = {
     "server_busy": 503,
 }
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")
+SHOWN = 8  # innermost places of an error in the log
 RETRY = "5"  # seconds, where nothing better is known
 HINTS = {
     "study_unknown": "check the name of the study",
@@ -132,7 +134,7 @@ def failed(error: BaseException) -> TacitError:
     """Note where an error of the collector happened, without what it says, and what the client is told instead."""
     code = error.code if isinstance(error, TacitError) else "server_failed"
     frames = traceback.extract_tb(error.__traceback__)
-    places = " < ".join(f"{frame.filename}:{frame.lineno} {frame.name}" for frame in reversed(frames))
+    places = " < ".join(f"{Path(f.filename).name}:{f.lineno} {f.name}" for f in frames[: -SHOWN - 1 : -1])
     cause = f" from {type(error.__cause__).__name__}" if error.__cause__ else ""
     log.error("%s: %s%s at %s", code, type(error).__name__, cause, places)
     return plain(code)

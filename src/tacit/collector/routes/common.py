@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from dataclasses import dataclass, field
 from typing import Annotated, Any
@@ -12,6 +11,7 @@ from fastapi.responses import Response
 
 from tacit.collector import problems
 from tacit.collector.events import Watch
+from tacit.collector.exports import Room
 from tacit.collector.ingest import Ingest
 from tacit.collector.limits import RateLimit
 from tacit.collector.options import Options
@@ -32,7 +32,7 @@ class Service:
     options: Options
     rates: RateLimit
     watch: Watch
-    exports: asyncio.Semaphore
+    exports: Room
     kept: dict[str, Any] = field(default_factory=dict)  # what is worth keeping for a moment
 
 
