@@ -134,10 +134,7 @@ function axes(pen, { x, y, log, root, places, bottom, ceiling, left, width, righ
 function drawLine(pen, { key, points, colour = COLOURS, dash = false, ribbon = true }, x, y) {
   const at = ({ n, middle }) => `${x(n).toFixed(1)} ${y(middle).toFixed(1)}`;
   const tone = colour < COLOURS ? `c${colour}` : "plain";
-  const [only] = points;
-  if (points.length === 1 && only.low !== undefined) {
-    pen.draw(`whisker ${key}`, "rect", { class: `end ${tone}`, x: x(only.n) - 1.5, y: y(only.high), width: 3, height: Math.max(y(only.low) - y(only.high), 1), rx: 1.5 });
-  } else if (ribbon && points.every((p) => p.low !== undefined)) {
+  if (ribbon && points.every((p) => p.low !== undefined)) {
     const up = points.map((p) => `${x(p.n).toFixed(1)} ${y(p.high).toFixed(1)}`);
     const down = [...points].reverse().map((p) => `${x(p.n).toFixed(1)} ${y(p.low).toFixed(1)}`);
     pen.draw(`ribbon ${key}`, "path", { class: `ribbon ${tone}`, d: `M${[...up, ...down].join("L")}Z` });
@@ -298,23 +295,25 @@ export const pace = {
   }),
 };
 
-// Pushes: data = { items: [{ key, label, push }], caption, unit }; how far each share could have been moved.
+// Pushes down and up: data = { items: [{ key, label, down, up, words }], caption }; the two words stand left and right of the bars.
 export const pushes = {
   paint(pen, { items }, width) {
     const narrow = width < NARROW;
     const left = narrow ? 0 : Math.min(Math.max(width * 0.3, 120), 330);
-    const row = narrow ? 42 : 28;
-    const most = Math.max(...items.map(({ push }) => push), 0.001) * 1.05;
-    const x = scale(0, most, left + 8, width - 96);
-    items.forEach(({ key, label, push, words }, i) => {
-      const g = pen.mark(`row ${key}`, { class: "row", transform: `translate(0 ${4 + i * row})` }, [label, words]);
-      const middle = narrow ? 30 : row / 2;
+    const row = narrow ? 46 : 30;
+    const most = Math.max(...items.flatMap(({ down, up }) => [down, up]), 1e-9);
+    const x = scale(-most, most, left + 72, width - 72);
+    items.forEach(({ key, label, down, up, words }, i) => {
+      const g = pen.mark(`row ${key}`, { class: "row", transform: `translate(0 ${4 + i * row})` }, [label, `down by up to ${words[0]}`, `up by up to ${words[1]}`]);
+      const middle = narrow ? 32 : row / 2;
       pen.draw(`hit ${key}`, "rect", { class: "hit", x: 0, y: 1, width, height: row - 2, rx: 6 }, null, g);
-      pen.label(`label ${key}`, { x: 6, y: narrow ? 15 : middle + 5 }, label, (narrow ? width : left) - 14, g);
-      pen.draw(`bar ${key}`, "rect", { class: "push", x: x(0), y: middle - 5, width: Math.max(x(push) - x(0), 1), height: 10, rx: 3 }, null, g);
-      pen.draw(`value ${key}`, "text", { class: "value", x: width - 6, y: middle + 5, "text-anchor": "end" }, words, g);
+      pen.label(`label ${key}`, { x: 6, y: narrow ? 16 : middle + 5 }, label, (narrow ? width : left) - 14, g);
+      pen.draw(`push ${key}`, "rect", { class: "push", x: x(-down), y: middle - 4, width: Math.max(x(up) - x(-down), 1), height: 8, rx: 3 }, null, g);
+      pen.draw(`zero ${key}`, "rect", { class: "zero", x: x(0) - 1, y: middle - 8, width: 2, height: 16 }, null, g);
+      pen.draw(`down ${key}`, "text", { class: "tick", x: x(-down) - 6, y: middle + 4, "text-anchor": "end" }, words[0], g);
+      pen.draw(`up ${key}`, "text", { class: "tick", x: x(up) + 6, y: middle + 4 }, words[1], g);
     });
     return 8 + items.length * row;
   },
-  tabulate: ({ items, caption, head }) => ({ caption, head, rows: items.map(({ label, words }) => [label, words]) }),
+  tabulate: ({ items, caption }) => ({ caption, head: ["What", "Down by up to", "Up by up to"], rows: items.map(({ label, words }) => [label, ...words]) }),
 };

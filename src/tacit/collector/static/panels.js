@@ -76,7 +76,7 @@ function categories(study) {
       showRanks(ranks, estimate, labels);
       kept.show({ labels, order: ordered(estimate, labels).map(({ key }) => key), rounds: estimate.rounds }, `${many(estimate.rounds.length, "round")}.`, "Columns are rounds. A filled square: the round's channel tells this answer from the others. An empty one: it does not, and spends its noise elsewhere. Rows are sorted by share.");
       showError(error, estimate, (value, digits) => percent(value, digits === undefined ? 2 : Math.max(digits - 2, 0)), "Total variation: the part of the answers that would have to move for the estimate to be exact.");
-      showPush(push, estimate, labels);
+      showPush(push, estimate, labels, points);
     },
   });
 }
@@ -98,8 +98,8 @@ function showHistory(figure, estimate, labels) {
     key: j, label: labels[j], colour: coloured.get(j), named: coloured.has(j), ribbon: coloured.get(j) < RIBBONS,
     points: rows.map((row) => ({ n: row.n, middle: row.estimate[j], ...(coloured.has(j) ? { low: row.low[j], high: row.high[j] } : {}) })),
   }));
-  figure.element.hidden = rows.length === 0;
-  if (rows.length) figure.show({ series, floor: 0, root: true, format: (value, digits) => percent(value, digits === undefined ? 1 : Math.max(digits - 2, 0)), caption: "Estimates and intervals after each number of reports" },
+  figure.element.hidden = rows.length < 2;
+  if (rows.length > 1) figure.show({ series, floor: 0, root: true, format: (value, digits) => percent(value, digits === undefined ? 1 : Math.max(digits - 2, 0)), caption: "Estimates and intervals after each number of reports" },
     `${many(rows.length, "estimate")}, the last after ${many(rows.at(-1).n, "report")}.`);
 }
 
@@ -127,15 +127,18 @@ function showError(figure, estimate, format, note) {
   figure.show({ series: series.filter(({ points }) => points.length), floor: 0, format, caption: "Error after each number of reports" }, `Expected error ${format(errorOf(estimate.error))}.`, note + reached);
 }
 
-function showPush(figure, { poisoning }, labels) {
+// `poisoning` has arrays `up` and `down`, in the order of the labels or of mu and sigma.
+function showPush(figure, { poisoning, estimate }, labels, words) {
   figure.element.hidden = !poisoning;
-  if (poisoning) figure.show(...pushWords(poisoning, labels));
+  if (!poisoning) return;
+  const { up, down, fakes, n } = poisoning;
+  const order = labels.map((_, j) => j).sort(Array.isArray(estimate) ? (a, b) => estimate[b] - estimate[a] : () => 0).slice(0, TOP);
+  const items = order.map((j) => ({ key: j, label: labels[j], up: up[j], down: down[j], words: [words(-down[j]), words(up[j])] }));
+  figure.show({ items, caption: `How far ${many(fakes, "fake report")} could have pushed each estimate` }, `${many(items.length, "estimate")}.`,
+    `How far ${many(fakes, "fake report")} among ${count(n)} could have pushed each estimate, about: whoever lies in step with others moves a private poll further than an open one.`);
 }
 
-function pushWords(poisoning, labels) {
-  const items = labels.map((label, j) => ({ key: j, label, push: poisoning.shift[j], words: `up to ${(100 * poisoning.shift[j]).toFixed(1)} points` })).sort((a, b) => b.push - a.push).slice(0, TOP);
-  return [{ items, caption: "How far fake reports could have pushed each share", head: ["Answer", "Push"] }, "", `How far ${many(poisoning.fakes, "fake report")} of ${count(poisoning.n)} could have pushed each share.`];
-}
+const points = (value) => `${value < 0 ? "\u2212" : "+"}${Math.abs(100 * value).toFixed(1)} points`;
 
 function numbers(study) {
   const { unit, lowest, highest } = study.question;
@@ -155,7 +158,7 @@ function numbers(study) {
       for (const [figure, which] of [[centre, "mu"], [spread, "sigma"]]) showTrace(figure, estimate, which, unit, span);
       cuts.show({ lowest: Number(lowest), highest: Number(highest), unit, rounds: estimate.rounds }, `${many(estimate.rounds.length, "round")}.`);
       showError(error, estimate, (value, digits) => digits === undefined ? String(Number(value.toPrecision(2))) : value.toFixed(digits), `Mean absolute error, in ${unit}.`);
-      push.element.hidden = true;
+      showPush(push, estimate, ["mu, the centre", "sigma, the spread"], (value) => `${value < 0 ? "\u2212" : "+"}${Math.abs(value).toPrecision(2)}`);
     },
   });
 }
@@ -173,8 +176,8 @@ function showShape(figure, { density, estimate, low, high, level }, unit, format
 
 function showTrace(figure, estimate, which, unit, span) {
   const rows = estimate.history.filter((row) => row.n > 0 && row.estimate?.[which] !== undefined);
-  figure.element.hidden = rows.length === 0;
-  if (!rows.length) return;
+  figure.element.hidden = rows.length < 2;
+  if (rows.length < 2) return;
   const points = rows.map((row) => ({ n: row.n, middle: row.estimate[which], low: row.low[which], high: row.high[which] }));
   figure.show({ series: [{ key: which, label: which, colour: which === "mu" ? 0 : 1, points }], format: (value, digits) => digits === undefined ? measure(value, span) : value.toFixed(digits), caption: `Estimates of ${which} and intervals, in ${unit}` },
     `${which} is ${measure(points.at(-1).middle, span)} ${unit} after ${many(points.at(-1).n, "report")}.`);

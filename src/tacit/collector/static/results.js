@@ -77,12 +77,11 @@ async function newest() {
 }
 
 function hear(event, data) {
-  const message = JSON.parse(data);
-  if (event === "count") tally(message.n);
-  if (event === "estimate") {
-    if (message.rounds) show(message);
-    else newest().then(show, () => {});
-  }
+  const now = JSON.parse(data);
+  if (now.state === "closed" && page.study.state !== "closed") return void location.reload();
+  if (event === "count") tally(now.n);
+  if (event === "estimate" && now.estimates > 0) newest().then(show, () => {}); // the next event tells again
+  return undefined;
 }
 
 function tally(n) {
