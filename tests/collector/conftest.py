@@ -13,9 +13,9 @@ import time
 from pathlib import Path
 
 import pytest
-from requirements import require
 from sqlalchemy import create_engine, text
 
+from requirements import require
 from tacit.collector.store import Store
 
 BIN = Path(next(iter(sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)), "/nowhere"))

@@ -225,7 +225,7 @@ class Catalog(Database):
                 row = {"name": settings.name, "title": settings.title}
                 key = connection.execute(insert(polls).values(row).returning(polls.c.id)).scalar_one()
                 asked = select(studies.c.name, studies.c.id).where(studies.c.name.in_(settings.studies))
-                keys = dict(connection.execute(asked).tuples().all())
+                keys = {row.name: row.id for row in connection.execute(asked)}
                 for name in settings.studies:
                     if name not in keys:
                         raise _unknown("study", name)

@@ -1,7 +1,7 @@
 """What is known of a study, as the JSON of an estimate: the fields of the protocol, in words for people too.
 
 All of it is a function of the settings, the rounds, the evidence and the past estimates; the draws have a fixed seed,
-so a worker that makes an estimate again makes the same. Numbers have six significant digits; null is what is not finite.
+so a worker that makes an estimate again makes the same. Numbers have six digits that count; null is what is not finite.
 
 The error that the posterior expects is the mean of 1/2 sum |theta - estimate| over its draws. Beside it stand the
 bounds of `tacit.collector.bounds`, at the estimate: of the channels that were used, and of the best static one.
