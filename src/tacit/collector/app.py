@@ -26,7 +26,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Route
 
 import tacit
-from tacit.collector import front, openapi, problems
+from tacit.collector import front, openapi, pages, problems
 from tacit.collector.events import Watch
 from tacit.collector.exports import Room
 from tacit.collector.ingest import Ingest
@@ -72,7 +72,7 @@ def create_app(store: Store, options: Options) -> FastAPI:
         app.add_exception_handler(kind, handler)
     app.router.routes.insert(0, Route(f"{STUDY_ROUTE}/reports", Reports(), methods=["POST"]))
     app.router.routes.insert(1, Route(f"{STUDY_ROUTE}/batches", Batches(), methods=["POST"]))
-    for part in (devices.router, administration.router, results.router, *_pages()):
+    for part in (devices.router, administration.router, results.router, pages.router()):
         app.include_router(part)
     app.openapi = lambda: openapi.describe(app)  # type: ignore[method-assign]
     return app
@@ -86,11 +86,3 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
     finally:
         service.watch.close()
         await asyncio.to_thread(service.ingest.close)
-
-
-def _pages():
-    try:
-        from tacit.collector import pages
-    except ImportError:
-        return []
-    return [pages.router()]

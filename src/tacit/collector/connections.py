@@ -7,7 +7,8 @@
 | seconds that an answer may wait to be read | readers that do not read |
 | connections in all, and from one address | clients that open thousands; said politely, with a 503 |
 
-What cannot be read as HTTP gets a problem document as well. When the server stops, those who listen to events are told first.
+What cannot be read as HTTP gets a problem document as well. When the server stops, those who listen to events are
+told first.
 """
 
 from __future__ import annotations
@@ -108,7 +109,9 @@ class Connection(HttpToolsProtocol):
 
     def send_400_response(self, msg: str) -> None:
         self._refuse(
-            TacitError("message_malformed", "this is not HTTP/1.1", hint="send requests as a library makes them")
+            TacitError(
+                "message_malformed", "this is not HTTP/1.1", hint="send requests as a library makes them"
+            )
         )
 
     def shutdown(self) -> None:

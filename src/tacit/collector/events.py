@@ -150,7 +150,9 @@ class Stream:
             if text:
                 await send({"type": "http.response.body", "body": text, "more_body": True})
             woken = asyncio.create_task(changed.wait())
-            done, _ = await asyncio.wait({woken, gone}, timeout=HEARTBEAT, return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait(
+                {woken, gone}, timeout=HEARTBEAT, return_when=asyncio.FIRST_COMPLETED
+            )
             woken.cancel()
             if gone in done or self._watch.closing.is_set():
                 return

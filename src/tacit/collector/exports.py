@@ -1,8 +1,8 @@
 """Exports: all reports of a study as a table of (study, round, value), as a stream in constant memory.
 
-Rows come sorted by round and value, so that their order says nothing about when a report came. `round` is the id of the
-round, `value` the text of `tacit_client.value_to_text`. Parquet needs to be written before it can be read, so it goes through an unnamed
-temporary file.
+Rows come sorted by round and value, so that their order says nothing about when a report came. `round` is the id of
+the round, `value` the text of `tacit_client.value_to_text`. Parquet needs to be written before it can be read, so it
+goes through an unnamed temporary file.
 """
 
 from __future__ import annotations
@@ -54,10 +54,14 @@ class Room:
 
 
 class Export:
-    """One export, as an ASGI application. The head is sent when the first piece is there: before, it may still be refused."""
+    """One export, as an ASGI application. Until the first piece is there it may be refused."""
 
     def __init__(self, store: HasRows, study: str, kind: str, room: Room) -> None:
-        self._pieces: Callable[[HasRows, str], Iterator[bytes]] = {"csv": _csv, "json": _json, "parquet": _parquet}[kind]
+        self._pieces: Callable[[HasRows, str], Iterator[bytes]] = {
+            "csv": _csv,
+            "json": _json,
+            "parquet": _parquet,
+        }[kind]
         self._store, self._study, self._kind, self._room = store, study, kind, room
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

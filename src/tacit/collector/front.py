@@ -3,8 +3,8 @@
     request   paid for? -> other origin allowed? -> type of the body -> no more bytes than the route takes -> route
     answer    <- security headers <- allowed origin <- any error as a problem document
 
-A study names the origins whose pages may use its routes; to all others, and for all administration, the browser's same-origin policy
-stays as it is. Nothing that identifies a client is written anywhere.
+A study names the origins whose pages may use its routes; to all others, and for all administration, the browser's
+same-origin policy stays as it is. Nothing that identifies a client is written anywhere.
 """
 
 from __future__ import annotations
@@ -73,13 +73,17 @@ class Front:
         try:
             path: str = scope["path"]
             if path.startswith("/v1"):
-                client = limits.address(scope["client"], heads.get(b"x-forwarded-for", []), self._options.trust_proxy)
+                client = limits.address(
+                    scope["client"], heads.get(b"x-forwarded-for", []), self._options.trust_proxy
+                )
                 scope["tacit.client"] = self._rates.client(client)
                 self.pay(scope, 1.0)
                 answer.extra = await self._cross_origin(path, heads)
                 allowed = b"access-control-allow-origin" in answer.extra
                 if allowed and scope["method"] == "OPTIONS" and b"access-control-request-method" in heads:
-                    await answer({"type": "http.response.start", "status": 204, "headers": list(ALLOWED.items())})
+                    await answer(
+                        {"type": "http.response.start", "status": 204, "headers": list(ALLOWED.items())}
+                    )
                     await answer({"type": "http.response.body", "body": b""})
                     return
                 receive = self._bounded(scope, heads, receive)
@@ -210,5 +214,3 @@ def _refusal(error: Exception) -> TacitError:
 
 def _too_large(limit: int) -> TacitError:
     return TacitError("message_too_large", f"the body is longer than {limit} bytes", hint="send less at once")
-
-

@@ -1,9 +1,10 @@
 """How often one client may ask, without remembering who it is.
 
-One number for each client: the time up to which what it asked for is paid (the generic cell rate algorithm). It rises by
-cost / rate with each request, never lies in the past, and may lie at most burst / rate ahead. The number is found by a hash of the
-address with a key that this process drew when it started and never writes down: after a restart nobody can
-tell whose it was, and before it only by holding the memory. IPv6 addresses count by their /64, which one household owns.
+One number for each client: the time up to which what it asked for is paid (the generic cell rate algorithm). It rises
+by cost / rate with each request, never lies in the past, and may lie at most burst / rate ahead. The number is found
+by a hash of the address with a key that this process drew when it started and never writes down: after a restart
+nobody can tell whose it was, and before it only by holding the memory. IPv6 addresses count by their /64, which one
+household owns.
 
 >>> limit = RateLimit(rate=1.0, burst=2.0, clock=lambda: 0.0)
 >>> [limit.ask("192.0.2.7") for _ in range(3)]
@@ -67,7 +68,7 @@ def _network(address: str) -> bytes:
 
 
 def address(client: object, forwarded: list[bytes], trust_proxy: bool) -> str:
-    """Where a request came from: the peer, or with a trusted proxy the last address that it added to X-Forwarded-For."""
+    """Where a request came from: the peer, or the last address that a trusted proxy added to X-Forwarded-For."""
     if trust_proxy and forwarded:
         last = forwarded[-1].decode("latin-1").rpartition(",")[2].strip()
         return last.partition(":")[0] if last.count(":") == 1 else last.strip("[]")

@@ -83,7 +83,12 @@ SCHEMAS: dict[str, Any] = {
         }
     ),
     "Poll": _object(
-        {"name": {"type": "string", "pattern": NAME}, "title": TEXT, "epsilon": TEXT, "studies": _list("Study")}
+        {
+            "name": {"type": "string", "pattern": NAME},
+            "title": TEXT,
+            "epsilon": TEXT,
+            "studies": _list("Study"),
+        }
     ),
     "Studies": _object({"studies": _list("Study")}),
     "Polls": _object({"polls": _list("Poll")}),
@@ -137,7 +142,12 @@ def _in_path(name: str) -> dict[str, Any]:
 def _raw() -> dict[str, Any]:
     """The routes that are not FastAPI's."""
     receipt = {"application/json": {"schema": _ref("Receipt")}}
-    invite = {"name": "Tacit-Invite", "in": "header", "required": False, "schema": {"type": "string", "pattern": "^[!-~]{1,200}$"}}
+    invite = {
+        "name": "Tacit-Invite",
+        "in": "header",
+        "required": False,
+        "schema": {"type": "string", "pattern": "^[!-~]{1,200}$"},
+    }
     report = {
         "summary": "Hand in one report",
         "operationId": "report",
@@ -153,7 +163,9 @@ def _raw() -> dict[str, Any]:
         "operationId": "batch",
         "parameters": [_in_path("study")],
         "requestBody": {"required": True, "content": LINES},
-        "responses": {"200": {"description": "For each line, in order, a Receipt or a problem.", "content": LINES}},
+        "responses": {
+            "200": {"description": "For each line, in order, a Receipt or a problem.", "content": LINES}
+        },
     }
     return {f"{STUDY_ROUTE}/reports": {"post": report}, f"{STUDY_ROUTE}/batches": {"post": batch}}
 

@@ -28,7 +28,7 @@ KEY_FILE = "TACIT_ADMIN_KEY_FILE"
 
 @dataclass(frozen=True)
 class Options:
-    """Of one server process. `rate` and `burst` are requests, or reports, a second and at once, of one client; 0: no limit."""
+    """Of one server process. `rate` is requests, or reports, a second of one client, `burst` at once; 0: no limit."""
 
     key_hash: bytes
     rate: float = 50.0

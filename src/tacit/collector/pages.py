@@ -149,7 +149,9 @@ def write_bundle(
         "whole": whole,
     }
     content["SHA256SUMS"] = listing
-    content["manifest.json"] = (json.dumps(manifest, indent=1, ensure_ascii=False, sort_keys=True) + "\n").encode()
+    content["manifest.json"] = (
+        json.dumps(manifest, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+    ).encode()
     _write(Path(folder), content)
     return Bundle(sums, whole)
 
@@ -173,8 +175,12 @@ def _origin(collector: object) -> str:
     parts = urlsplit(collector) if isinstance(collector, str) else urlsplit("")
     local = parts.hostname in ("localhost", "127.0.0.1", "::1")
     bare = parts.path in ("", "/") and not (parts.query or parts.fragment or parts.username)
-    safe = not (set(parts.netloc) - set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-:[]"))
-    if not (parts.hostname and bare and safe and (parts.scheme == "https" or (parts.scheme == "http" and local))):
+    safe = not (
+        set(parts.netloc) - set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-:[]")
+    )
+    if not (
+        parts.hostname and bare and safe and (parts.scheme == "https" or (parts.scheme == "http" and local))
+    ):
         raise TacitError(
             "argument_invalid",
             f"collector is {check.shown(collector)}",

@@ -1,7 +1,7 @@
 """One shape for every error: a problem document (RFC 9457).
 
-A refusal anywhere in tacit is a TacitError with a code; over HTTP it becomes a status and this object. What is no TacitError
-is a fault of the collector: the client learns `server_failed` and nothing else, the log learns where it
+A refusal anywhere in tacit is a TacitError with a code; over HTTP it becomes a status and this object. What is no
+TacitError is a fault of the collector: the client learns `server_failed` and nothing else, the log learns where it
 happened, and neither learns what was in the request, because the text of an error may hold it.
 
 >>> problem(TacitError("study_unknown", "there is no study tea", argument="study", hint="check the name"))["status"]
@@ -73,7 +73,9 @@ HINTS = {
 class Busy(TacitError):
     """A refusal that says when to come back."""
 
-    def __init__(self, code: str, message: str, *, seconds: float, hint: str = "wait as Retry-After says") -> None:
+    def __init__(
+        self, code: str, message: str, *, seconds: float, hint: str = "wait as Retry-After says"
+    ) -> None:
         super().__init__(code, message, hint=hint)
         self.seconds = max(1, int(seconds + 0.999))
 
@@ -110,7 +112,7 @@ def encode(error: TacitError) -> bytes:
 
 
 def headers(error: TacitError) -> dict[str, str]:
-    """What goes with the document: when to come back, how to identify oneself, and an end to a body that nobody reads."""
+    """What goes with it: when to come back, how to identify oneself, an end to a body that nobody reads."""
     found: dict[str, str] = {}
     if isinstance(error, Busy):
         found["Retry-After"] = str(error.seconds)
@@ -170,16 +172,20 @@ async def on_invalid(request: Request, error: Exception) -> Response:
     first = error.errors()[0]
     if first["type"] == "json_invalid":
         return response(
-            TacitError("message_malformed", "the body is not JSON", argument="body", hint="send JSON in UTF-8")
+            TacitError(
+                "message_malformed", "the body is not JSON", argument="body", hint="send JSON in UTF-8"
+            )
         )
     where = [str(part) for part in first["loc"] if part not in ("body", "query", "path", "header")]
     name = ".".join(part for part in where if part.isprintable())[:80] or "body"
-    code = {"missing": "field_missing", "extra_forbidden": "field_unknown"}.get(first["type"], "field_invalid")
-    return response(
-        TacitError(code, f"{name}: {first['msg'][:200]}", argument=name, hint="see docs/reference/protocol.md")
+    code = {"missing": "field_missing", "extra_forbidden": "field_unknown"}.get(
+        first["type"], "field_invalid"
     )
-
-
+    return response(
+        TacitError(
+            code, f"{name}: {first['msg'][:200]}", argument=name, hint="see docs/reference/protocol.md"
+        )
+    )
 
 
 def require_name(name: str, kind: str) -> str:

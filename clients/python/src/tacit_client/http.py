@@ -4,13 +4,13 @@
     report = device.answer(collector.round("office-2026"), answer)
     flush(device.store, collector.send)
 
-Every request is a connection of its own, without cookies or a user agent, so that two requests of one device are not tied
-together by it. What is read is bounded in size and in time. Redirects are followed inside the same origin only. Plain
-`http` is for this machine, unless `plain_http=True` says that the network is trusted too.
+Every request is a connection of its own, without cookies or a user agent, so that two requests of one device are not
+tied together by it. What is read is bounded in size and in time. Redirects are followed inside the same origin only.
+Plain `http` is for this machine, unless `plain_http=True` says that the network is trusted too.
 
-What passes by itself (no answer, 429, 5xx) is tried again, later each time and not in step with others, as `Retry-After` asks, and then
-raised as a TacitError. `Refused`, a TacitError too, is the collector's last word. A device never shows what a server wrote about a
-refusal: only its code travels on.
+What passes by itself (no answer, 429, 5xx) is tried again, later each time and not in step with others, as
+`Retry-After` asks, and then raised as a TacitError. `Refused`, a TacitError too, is the collector's last word. A
+device never shows what a server wrote about a refusal: only its code travels on.
 
 >>> Collector("http://poll.example.org")
 Traceback (most recent call last):
@@ -61,7 +61,8 @@ class Answer(NamedTuple):
 class Collector:
     """One collector, by its address. Safe for threads; nothing stays open between calls.
 
-    `timeout` bounds one request from connect to last byte, in seconds; `attempts` how often a temporary failure is tried.
+    `timeout` bounds one request from connect to last byte, in seconds; `attempts` how often a temporary failure is
+    tried.
     """
 
     def __init__(
@@ -193,9 +194,7 @@ class Collector:
         host = self.origin.hostname or ""
         if self.origin.scheme == "https":
             context = ssl.create_default_context()
-            return http.client.HTTPSConnection(
-                host, self.origin.port, timeout=self.timeout, context=context
-            )
+            return http.client.HTTPSConnection(host, self.origin.port, timeout=self.timeout, context=context)
         return http.client.HTTPConnection(host, self.origin.port, timeout=self.timeout)
 
 
@@ -245,7 +244,11 @@ def refusal(answer: Answer, trusted: bool = False) -> TacitError:
     later = answer.status == 429 or answer.status >= 500
     if code not in CODES:
         code = "server_failed" if later else "server_refused"
-    kind, hint = (TacitError, "try again later") if later else (Refused, "see what the code means; it is not sent again")
+    kind, hint = (
+        (TacitError, "try again later")
+        if later
+        else (Refused, "see what the code means; it is not sent again")
+    )
     if trusted:
         argument = problem.get("argument")
         named = argument if isinstance(argument, str) and argument.isidentifier() else None

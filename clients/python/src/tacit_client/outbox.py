@@ -4,8 +4,8 @@ The reports wait in the device's store, written there by the transaction that ma
 which a report is charged and lost. How they travel is the caller's: `send` takes a report and returns the
 server's receipt, or raises. A report leaves the outbox only for a receipt that names it.
 
-When `send` raises `Refused`, the server has said its last word on a report. It is kept, noted as refused, and sent again only when the
-owner asks for it with `again=True`: with an invite, say, or after the study was opened.
+When `send` raises `Refused`, the server has said its last word on a report. It is kept, noted as refused, and sent
+again only when the owner asks for it with `again=True`: with an invite, say, or after the study was opened.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from tacit_client.store import Store
 Send = Callable[[Report], Receipt]
 
 
-
 @dataclass(frozen=True)
 class Delivery:
     """What became of a flush: the receipts, and the reports still waiting or refused for good, each with its error."""
@@ -30,7 +29,9 @@ class Delivery:
     refused: tuple[tuple[Report, Refused], ...] = ()
 
 
-def flush(store: Store, send: Send, *, studies: Collection[str] | None = None, again: bool = False) -> Delivery:
+def flush(
+    store: Store, send: Send, *, studies: Collection[str] | None = None, again: bool = False
+) -> Delivery:
     """Send every pending report once; keep those whose sending failed for the next time.
 
     A device that answers studies of several servers names the `studies` of the one that `send` goes to. `again` sends

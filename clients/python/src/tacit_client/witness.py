@@ -1,16 +1,17 @@
 """Whether a collector shows everybody the same study.
 
 The rounds of a study form a chain of hashes. A collector that shows one device another channel, or another question,
-under a number that others saw too has to show it a chain of its own from there on. Two views of one study are therefore either
-one the beginning of the other, or they part at a number, and then the collector lied to somebody.
+under a number that others saw too has to show it a chain of its own from there on. Two views of one study are
+therefore either one the beginning of the other, or they part at a number, and then the collector lied to somebody.
 
-A *view* is a chain as it was shown somewhere: fetched from here, fetched through another network, or kept in a file since last week. What
-a device's store knows are the ids of rounds alone: each must lie in a chain that is shown to all.
+A *view* is a chain as it was shown somewhere: fetched from here, fetched through another network, or kept in a file
+since last week. What a device's store knows are the ids of rounds alone: each must lie in a chain that is shown to
+all.
 
     partings([view("here", rounds), view("there", others)], {"my phone": store.seen("office-2026")})
 
-No finding is no proof of innocence: a collector may recognise the places it is watched from. The stores of devices are the better witnesses,
-because they were asked before anybody knew who would compare.
+No finding is no proof of innocence: a collector may recognise the places it is watched from. The stores of devices
+are the better witnesses, because they were asked before anybody knew who would compare.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class Parting:
 
 
 def view(source: str, rounds: Iterable[Round]) -> View:
-    """The view that some rounds form; refused unless they are one chain, of one question, whose channels keep their epsilon.
+    """The view that rounds form; refused unless they are one chain of one question, every channel within its epsilon.
 
     The last holds for every round and not only for the current one, because earlier ones were answered too.
     """
@@ -64,12 +65,12 @@ def view(source: str, rounds: Iterable[Round]) -> View:
 
 
 def read_view(source: str, data: bytes) -> View:
-    """The view in a file that holds one canonical round a line, as a collector gives it and `tacit witness --keep` writes it."""
+    """The view in a file of one canonical round a line, as `text` and a collector write it."""
     return view(source, (Round.from_json(line) for line in data.split(b"\n") if line))
 
 
 def partings(views: Sequence[View], seen: Mapping[str, Collection[str]] | None = None) -> list[Parting]:
-    """Every pair of views that part, and every device that was shown a round which no view has; the first numbers first."""
+    """Every pair of views that part, and every device that saw a round which no view has; first numbers first."""
     found = []
     for a, b in combinations(views, 2):
         if a.study != b.study:

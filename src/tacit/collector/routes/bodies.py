@@ -1,4 +1,4 @@
-"""The JSON that administrators send, as pydantic checks and OpenAPI shows it; `settings` has the last word on values."""
+"""The JSON that administrators send, as pydantic checks and OpenAPI shows it; `settings` has the last word."""
 
 from __future__ import annotations
 

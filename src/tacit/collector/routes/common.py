@@ -93,7 +93,10 @@ def answer(content: object, status: int = 200) -> Response:
 def tagged(request: Request, tag: str, content: str, media_type: str = "application/json") -> Response:
     """Something that a client may ask for again: 304 when it has it."""
     headers = {"ETag": f'"{tag}"', "Cache-Control": "no-cache"}
-    known = [part.strip().removeprefix("W/").strip('"') for part in request.headers.get("if-none-match", "").split(",")]
+    known = [
+        part.strip().removeprefix("W/").strip('"')
+        for part in request.headers.get("if-none-match", "").split(",")
+    ]
     if tag in known or "*" in known:
         return Response(status_code=304, headers=headers)
     return Response(content, headers=headers, media_type=media_type)

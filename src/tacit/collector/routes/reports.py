@@ -56,7 +56,8 @@ class Batches:
         good = [each for each in read if isinstance(each, Submission)]
         outcomes = iter(await service.ingest.submit(good) if good else [])
         out = b"\n".join(
-            problems.encode(each) if isinstance(each, TacitError) else _line(each, next(outcomes)) for each in read
+            problems.encode(each) if isinstance(each, TacitError) else _line(each, next(outcomes))
+            for each in read
         )
         await _send(send, 200, NDJSON, out + b"\n")
 

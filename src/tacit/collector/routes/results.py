@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request
