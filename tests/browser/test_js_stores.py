@@ -11,12 +11,13 @@ from contextlib import contextmanager
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
 from requirements import require
 from tacit.collector.static import client_js
-from tacit_client import Question, Round, build
+from tacit_client import Question, Receipt, Report, Round, build
 
 CHROMIUM = Path("/usr/bin/chromium")
 require("chromium", CHROMIUM.exists())
@@ -67,13 +68,41 @@ def asked(study):
     return Round(study, question, 0, build.srr(3, 1), None).to_json()
 
 
+GUIDE = (Path(__file__).parents[2] / "docs" / "how-to" / "answer-in-a-browser.md").read_text(encoding="utf-8")
+POLICY = re.search(r"Content-Security-Policy: (.*)", GUIDE)[1]
+FILES = {
+    "/": ("text/html", PAGE.encode()),
+    "/tacit-client.js": ("text/javascript", client_js()),
+    "/poll.html": ("text/html", re.search(r"^```html\n(.*?)^```$", GUIDE, re.M | re.S)[1].encode()),
+    "/poll.js": ("text/javascript", re.search(r"^```javascript\n(.*?)^```$", GUIDE, re.M | re.S)[1].encode()),
+    "/v1/studies/office-2026/round": ("application/json", asked("office-2026").encode()),
+}
+
+
 class Handler(BaseHTTPRequestHandler):
+    """The files of the tests and of the guide, and a collector that is busy the first time."""
+
+    received: ClassVar[list[bytes]] = []
+
     def do_GET(self):
-        script = self.path == "/tacit-client.js"
-        body = client_js() if script else PAGE.encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "text/javascript" if script else "text/html")
+        self.reply(200, *FILES.get(self.path, ("text/html", b"")))
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.received.append(body)
+        if len(self.received) == 1:
+            problem = {"type": "urn:tacit:error:store_unusable", "status": 503, "code": "store_unusable"}
+            self.reply(503, "application/problem+json", json.dumps(problem).encode())
+            return
+        report = Report.from_json(body)
+        self.reply(201, "application/json", Receipt(report.id, report.round).to_json().encode())
+
+    def reply(self, status, kind, body):
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
         self.send_header("Access-Control-Allow-Origin", "*")  # a sandboxed frame has no origin of its own
+        if self.path.startswith("/poll"):
+            self.send_header("Content-Security-Policy", POLICY)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -177,7 +206,9 @@ def test_the_answer_is_not_in_the_store(context, port):
     page = opened(context, port)
     for i in range(5):
         answer(page, "indexed", f"s{i}", "coffee")
+    assert answer(page, "indexed", "unknown", "marmalade") == "answer_unknown"
     kept = json.dumps(rows(page))
+    assert "unknown" not in kept
     assert '\\"study\\":\\"s4\\"' in kept
     assert "coffee" not in kept
     assert page.evaluate("Object.keys(localStorage)") == []
@@ -328,6 +359,26 @@ def test_reports_follow_the_channel_in_a_browser(context, port):
     e = 2.718281828459045
     law = [n / (e + 2), n * e / (e + 2), n / (e + 2)]
     assert sum((c - p) ** 2 / p for c, p in zip(counts, law, strict=True)) < 27.63
+
+
+def test_the_page_of_the_guide_asks_answers_and_sends(context, port):
+    page, trouble = context.new_page(), []
+    page.on("console", lambda message: trouble.append(message.text))
+    page.on("pageerror", lambda error: trouble.append(str(error)))
+    Handler.received.clear()
+    page.goto(f"http://127.0.0.1:{port}/poll.html")
+    page.get_by_role("button", name="coffee").click()
+    page.get_by_text("The collector has your report.").wait_for(timeout=15_000)
+    assert page.locator("h1").inner_text() == "What do you drink?"
+    assert page.get_by_role("button").all_inner_texts() == list(LABELS)
+    first, again = (Report.from_json(body) for body in Handler.received)
+    assert first == again
+    assert first.study == "office-2026"
+    page.get_by_role("button", name="tea").click()
+    page.get_by_text("The collector has your report.").wait_for()
+    (row,) = rows(page)
+    assert (row["report"], row["head"], len(Handler.received)) == (first.to_json(), first.round, 2)
+    assert [text for text in trouble if "503" not in text] == []
 
 
 @contextmanager
