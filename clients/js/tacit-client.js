@@ -1385,8 +1385,13 @@ function inDecimal(units) {
 /** Resolves after a time, or when the signal is aborted. @param {number} milliseconds @param {AbortSignal} [signal] @returns {Promise<void>} */
 function pause(milliseconds, signal) {
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, milliseconds);
-    signal?.addEventListener("abort", () => (clearTimeout(timer), resolve()), { once: true });
+    const done = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", done);
+      resolve();
+    };
+    const timer = setTimeout(done, milliseconds);
+    signal?.addEventListener("abort", done);
   });
 }
 
@@ -1590,16 +1595,21 @@ export class Collector {
 
   /** The round that a study asks now. @param {string} study */
   async round(study) {
-    const { bytes } = await this.#request("GET", `studies/${readName(study, "study")}/round`);
+    const bytes = await this.#request("GET", `studies/${readName(study, "study")}/round`);
     const round = Round.fromJson(bytes);
     if (round.study === study) return round;
     throw invalid("study", round.study, "the collector gave the round of another study: do not answer it");
   }
 
-  /** The title of a poll and its studies, in order. @param {string} poll */
+  /**
+   * What the collector says of a poll, its title and its studies in order: plain JSON, that nobody has checked.
+   * @param {string} poll @returns {Promise<any>}
+   */
   async poll(poll) {
-    const { bytes } = await this.#request("GET", `polls/${readName(poll, "poll")}`);
-    return JSON.parse(readText(bytes));
+    const bytes = await this.#request("GET", `polls/${readName(poll, "poll")}`);
+    const told = attempt(() => JSON.parse(readText(bytes)));
+    if (told !== null) return told;
+    throw new CollectorError("server_unreachable", "the answer is not JSON", "try again later");
   }
 
   /**
@@ -1610,7 +1620,7 @@ export class Collector {
     /** @type {Record<string, string>} */
     const headers = { "Content-Type": "application/json" };
     if (invite !== undefined) headers["Tacit-Invite"] = invite;
-    const { bytes } = await this.#request("POST", `studies/${report.study}/reports`, headers, report.toJson());
+    const bytes = await this.#request("POST", `studies/${report.study}/reports`, headers, report.toJson());
     return Receipt.fromJson(bytes);
   }
 
@@ -1641,7 +1651,7 @@ export class Collector {
       const hint = "check the address and the network; nothing is lost, try again later";
       throw new CollectorError("server_unreachable", "the collector did not answer", hint, { cause });
     }
-    if (response.ok) return { bytes };
+    if (response.ok) return bytes;
     throw refusal(response, bytes);
   }
 }

@@ -88,6 +88,34 @@ def test_the_wheel_carries_it():
     assert client_js() == (CLIENT / "tacit-client.js").read_bytes()
 
 
+PAGES = [ROOT / "docs" / "how-to" / "answer-in-a-browser.md", CLIENT / "README.md"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_examples_of_a_page_are_true(page, tmp_path):
+    """The `js` blocks run in node and print what the `text` blocks show; the browser's are in tests/browser."""
+    text = page.read_text(encoding="utf-8")
+    blocks = {kind: re.findall(rf"^```{kind}\n(.*?)^```$", text, re.M | re.S) for kind in ("js", "text")}
+    (tmp_path / "node_modules").mkdir()
+    (tmp_path / "node_modules" / "tacit-client").symlink_to(CLIENT)
+    (tmp_path / "example.mjs").write_text("\n".join(blocks["js"]), encoding="utf-8")
+    done = run("example.mjs", cwd=tmp_path)
+    assert (done.stdout, done.stderr) == ("".join(blocks["text"]), "")
+    assert done.stdout
+
+
+def test_every_public_name_is_in_the_reference():
+    text = (ROOT / "docs" / "reference" / "javascript.md").read_text(encoding="utf-8")
+    documented = set(re.findall(r"`(?:new )?(\w+)", text))
+    source = client_js().decode()
+    names = set(re.findall(r"^export (?:async )?(?:const|class|function) (\w+)", source, re.M))
+    for name in ("Device", "Collector"):
+        body = source[source.index(f"export class {name} ") :].partition("\n}\n")[0]
+        names |= set(re.findall(r"^  (?:async )?([a-z]\w*)\([^;]*\) \{$", body, re.M)) - {"constructor"}
+    assert {"Device", "answer", "deliver", "round", "openStore"} <= names
+    assert names - documented == set()
+
+
 class Peer:
     """The JavaScript client in a process, asked by lines."""
 

@@ -172,6 +172,16 @@ test("a collector that hangs is given up after a time", async () => {
   await refused(() => new Collector("http://127.0.0.1:1").round("office"), "server_unreachable");
 });
 
+test("a poll is what the collector says, when it is JSON", async () => {
+  const told = { title: "Two questions", studies: ["tea", "ages"], epsilon: 2 };
+  answer = (request, _, response) => response.end(request.url === "/v1/polls/two" ? JSON.stringify(told) : "");
+  assert.deepEqual(await new Collector(url).poll("two"), told);
+  for (const text of ["", "<html>", "\ufeff{}", "[".repeat(2 ** 21)]) {
+    answer = (_, __, response) => response.end(text);
+    await refused(() => new Collector(url).poll("two"), "server_unreachable", "message_too_large");
+  }
+});
+
 test("an address is https, or of this machine", async () => {
   const bad = ["http://poll.example.org", "ftp://x.org", "https://u@x.org", "https://x.org/?a", "https://x.org/#a", "", "/v1", "javascript:0", "http://127.0.0.1.x.org", "http://localhost.x.org", null];
   for (const address of bad) assert.equal((await refused(() => new Collector(address), "argument_invalid")).argument, "url");
