@@ -6,10 +6,11 @@ import time
 from contextlib import contextmanager
 
 import httpx
+import uvicorn
 
 from tacit.collector.app import create_app
 from tacit.collector.options import Options
-from tacit.collector.serving import Server, configure
+from tacit.collector.serving import configure
 from tacit.collector.store import Store
 from tacit_client import Report, Round
 
@@ -26,7 +27,7 @@ def served(store, **options):
     """The address of a server of this store; it has stopped when the block ends."""
     chosen = Options.of(KEY, **{"rate": 0.0, "poll_seconds": 0.05, **options})
     listener = socket.create_server(("127.0.0.1", 0), backlog=2048)
-    server = Server(configure(create_app(store, chosen)))
+    server = uvicorn.Server(configure(create_app(store, chosen)))
     thread = threading.Thread(target=server.run, args=([listener],))
     thread.start()
     try:
