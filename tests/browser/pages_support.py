@@ -10,12 +10,13 @@ from pathlib import Path
 
 import httpx
 import numpy as np
+import uvicorn
 from requirements import require
 
 from tacit import channels
 from tacit.collector.app import create_app
 from tacit.collector.options import Options
-from tacit.collector.serving import Server, configure
+from tacit.collector.serving import configure, listen
 from tacit.collector.store import Store
 from tacit.collector.worker import Pace, Worker
 from tacit_client import Report, Round
@@ -111,20 +112,20 @@ def sample(rnd: Round, truth: object, n: int, rng: np.random.Generator) -> np.nd
 
 
 @contextmanager
-def collector(folder: Path):
-    """A collector on a free port, with its database in a folder."""
+def collector(folder: Path, port: int = 0):
+    """A collector on a port, by default a free one, with its database in a folder."""
     store = Store.open(f"sqlite:///{folder}/tacit.db")
     app = create_app(store, Options.of(KEY, rate=0.0, poll_seconds=0.1))
-    server = Server(configure(app, host="127.0.0.1", port=0))
-    thread = threading.Thread(target=server.run, daemon=True)
+    listener = listen("127.0.0.1", port)
+    server = uvicorn.Server(configure(app))
+    thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
     thread.start()
     deadline = time.monotonic() + PATIENCE
     while not server.started:
-        assert time.monotonic() < deadline, "the server does not start"
         assert thread.is_alive(), "the server has ended"
+        assert time.monotonic() < deadline, "the server does not start"
         time.sleep(0.01)
-    port = server.servers[0].sockets[0].getsockname()[1]
-    made = Collector(f"http://127.0.0.1:{port}", store)
+    made = Collector(f"http://127.0.0.1:{listener.getsockname()[1]}", store)
     try:
         yield made
     finally:
@@ -172,3 +173,12 @@ class Watched:
         """Requests that went elsewhere than to these origins."""
         own = tuple(f"{origin}/" for origin in origins)
         return [url for url in self.requests if not url.startswith((*own, "data:", "blob:"))]
+
+
+def until(page, condition: str) -> object:
+    """Wait for an expression of JavaScript. Playwright's own way evaluates it inside the page, which its policy forbids."""
+    deadline = time.monotonic() + PATIENCE
+    while not (found := page.evaluate(condition)):
+        assert time.monotonic() < deadline, f"{page.url} waits for {condition}"
+        page.wait_for_timeout(50)
+    return found
