@@ -56,7 +56,12 @@ def collecting(folder, **options):
 
 def settings(name="drink", **others):
     """The settings of a small study."""
-    return {"name": name, "question": {"text": "What do you drink?", "labels": LABELS}, "epsilon": "1", **others}
+    return {
+        "name": name,
+        "question": {"text": "What do you drink?", "labels": LABELS},
+        "epsilon": "1",
+        **others,
+    }
 
 
 def make(client, name="drink", **others):
@@ -73,9 +78,7 @@ def report(asked, answer=0, id_=None):
 
 def send(client, made, **headers):
     """Hand in a report."""
-    return client.post(
-        f"/v1/studies/{made.study}/reports", content=made.to_json(), headers=JSON | headers
-    )
+    return client.post(f"/v1/studies/{made.study}/reports", content=made.to_json(), headers=JSON | headers)
 
 
 def code(answer):

@@ -244,7 +244,9 @@ def test_a_report_in_pieces_is_taken(client, drink):
     assert answer.status_code == 201
 
 
-@pytest.mark.parametrize("media", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", None])
+@pytest.mark.parametrize(
+    "media", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", None]
+)
 def test_other_types_of_bodies_are_refused(client, drink, media):
     given = {} if media is None else {"Content-Type": media}
     body = report(drink).to_json().encode()
@@ -312,7 +314,11 @@ def test_a_study_that_is_not_there(client, method, path):
 @pytest.mark.parametrize(("method", "path", "body"), ADMINISTRATION)
 def test_administration_needs_the_key(client, method, path, body):
     wrong = [{}, {"Authorization": "Bearer wrong"}, {"Authorization": f"Basic {KEY}"}, {"Authorization": KEY}]
-    wrong += [{"Authorization": f"Bearer {KEY}x"}, {"Authorization": f"Bearer {KEY[:-1]}"}, {"Authorization": "Bearer"}]
+    wrong += [
+        {"Authorization": f"Bearer {KEY}x"},
+        {"Authorization": f"Bearer {KEY[:-1]}"},
+        {"Authorization": "Bearer"},
+    ]
     for headers in wrong:
         answer = client.request(method, path, json=body, headers=headers)
         assert code(answer) == (401, "key_wrong")
@@ -384,7 +390,9 @@ def test_a_poll_lists_its_studies_and_what_they_cost(client):
     tokens = client.post("/v1/polls/both/invites", json={"count": 2}, headers=AS_ADMIN).json()["invites"]
     assert len(tokens) == 2
     assert code(client.post("/v1/polls", json=body, headers=AS_ADMIN)) == (409, "name_taken")
-    missing = client.post("/v1/polls", json=body | {"name": "other", "studies": ["nothing"]}, headers=AS_ADMIN)
+    missing = client.post(
+        "/v1/polls", json=body | {"name": "other", "studies": ["nothing"]}, headers=AS_ADMIN
+    )
     assert code(missing) == (404, "study_unknown")
     assert code(client.get("/v1/polls/nothing")) == (404, "poll_unknown")
     assert code(client.get("/v1/polls/%00")) == (404, "poll_unknown")
@@ -394,7 +402,9 @@ def test_a_poll_lists_its_studies_and_what_they_cost(client):
 
 
 def test_exports_hold_every_report_sorted(client):
-    asked = make(client, "exported", question={"text": "?", "labels": [f"no {i}" for i in range(9)]}, epsilon="0.5")
+    asked = make(
+        client, "exported", question={"text": "?", "labels": [f"no {i}" for i in range(9)]}, epsilon="0.5"
+    )
     sent = [report(asked, i % 9) for i in range(40)]
     assert any(len(r.value) > 1 for r in sent)
     client.post("/v1/studies/exported/batches", content="\n".join(r.to_json() for r in sent), headers=LINES)
@@ -499,7 +509,9 @@ def test_a_stream_ends_when_its_study_is_deleted(client):
 
 def test_a_report_to_an_earlier_round_still_counts(both):
     client, store = both
-    first = make(client, "chain", expected=2000, question={"text": "?", "labels": [f"no {i}" for i in range(12)]})
+    first = make(
+        client, "chain", expected=2000, question={"text": "?", "labels": [f"no {i}" for i in range(12)]}
+    )
     body = "\n".join(report(first, 0).to_json() for _ in range(900))
     client.post("/v1/studies/chain/batches", content=body, headers=LINES)
     worker.Worker(store).look()

@@ -69,7 +69,9 @@ def test_a_round_of_another_study_is_unknown(store):
 def test_reports_to_several_studies_share_a_transaction(store):
     for name in ("a", "b"):
         store.create_study(settings(name))
-    mixed = [s for pair in zip(submissions(store, "a", 5), submissions(store, "b", 5), strict=True) for s in pair]
+    mixed = [
+        s for pair in zip(submissions(store, "a", 5), submissions(store, "b", 5), strict=True) for s in pair
+    ]
     heads = {name: store.study(name).head for name in "ab"}
     assert store.submit(mixed) == [Outcome(None, True, heads[s.study]) for s in mixed]
     assert [store.study(name).n for name in "ab"] == [5, 5]
@@ -324,7 +326,9 @@ def test_the_quick_reader_accepts_what_the_client_accepts(id_, name, round_, val
 @pytest.mark.parametrize("form", ['"%d"', '["%d"]', '["1","%d"]'])
 def test_large_numbers_are_read_as_the_client_reads_them(number, form):
     fields = {"id": "0" * 32, "round": "0" * 64, "study": "a", "type": "report", "version": "1"}
-    text = json.dumps(fields, separators=(",", ":")).replace('"version"', f'"value":{form % number},"version"')
+    text = json.dumps(fields, separators=(",", ":")).replace(
+        '"version"', f'"value":{form % number},"version"'
+    )
     found = accepted(lambda d: read_submission(d, "a"), text.encode())
     assert found == accepted(by_client, text.encode())
     assert isinstance(found, Submission) == (number <= 2**31)
@@ -351,7 +355,12 @@ def test_what_is_possible_is_what_the_table_says(question, channel):
     known = asked(0, Round("a", question, 0, channel, None).to_json())
     seen = set()
     numbers = range(6)
-    values = [*numbers, *(v for n in range(4) for v in itertools.product(numbers, repeat=n)), 2**31, (1, 2**31 - 2, 0)]
+    values = [
+        *numbers,
+        *(v for n in range(4) for v in itertools.product(numbers, repeat=n)),
+        2**31,
+        (1, 2**31 - 2, 0),
+    ]
     for value in values:
         try:
             channel.check_report(value)

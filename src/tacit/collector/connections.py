@@ -29,13 +29,16 @@ from tacit.errors import TacitError
 HEAD_BYTES = 1 << 15
 REQUEST_BYTES = 2 * BATCH_BYTES  # a body may come in small chunks
 WRITE_SECONDS = 30.0
+LINGER_SECONDS = 1.0
 
 
 class Connection(HttpToolsProtocol):
     """One connection. What all share lies in the state of the application's lifespan."""
 
     _in_head = False
-    _received = 0
+    _received = 0  # bytes of this request so far
+    _head = 0  # bytes of its head so far, and of its trailers
+    _refused = False
     _timer: asyncio.TimerHandle | None = None
     _write_timer: asyncio.TimerHandle | None = None
     _peer = ""
@@ -72,10 +75,10 @@ class Connection(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        if self.transport.is_closing():
+        if self._refused or self.transport.is_closing():
             return
-        self._received += len(data)
         super().data_received(data)
+        self._received += len(data)  # after a request that began in these bytes has set it to 0
         if self._received > (HEAD_BYTES if self._in_head else REQUEST_BYTES):
             self._refuse(problems.plain("message_too_large"))
         elif self._timer is None and (self.cycle is None or self.cycle.response_complete):
@@ -84,8 +87,16 @@ class Connection(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self._in_head = True
-        self._received = 0
+        self._received = self._head = 0
         self._arm(self._options.head_seconds)
+
+    def on_url(self, url: bytes) -> None:
+        self._measure(len(url))
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._measure(len(name) + len(value) + 4)
+        super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         self._in_head = False
@@ -118,6 +129,12 @@ class Connection(HttpToolsProtocol):
         self.app_state["closing"]()
         super().shutdown()
 
+    def _measure(self, more: int) -> None:
+        self._head += more
+        if self._head > HEAD_BYTES:
+            self._refuse(problems.plain("message_too_large"))
+            raise ValueError  # which ends the parser
+
     def _arm(self, seconds: float) -> None:
         self._disarm()
         self._timer = self.loop.call_later(seconds, self._late)
@@ -132,9 +149,14 @@ class Connection(HttpToolsProtocol):
         self.transport.close()
 
     def _refuse(self, error: TacitError) -> None:
-        """A problem document without a request, and the end of the connection."""
-        if self.transport.is_closing():
+        """A problem document without a request, and the end of the connection.
+
+        Bytes that nobody has read would make the system reset the connection, and the answer might be lost: so they
+        are read for a moment, and dropped.
+        """
+        if self._refused or self.transport.is_closing():
             return
+        self._refused = True
         body = problems.encode(error)
         headers: dict[Any, Any] = {
             **HEADERS,
@@ -145,7 +167,9 @@ class Connection(HttpToolsProtocol):
         }
         lines = b"".join(b"%s: %s\r\n" % pair for pair in headers.items())
         self.transport.write(STATUS_LINE[problems.status(error.code)] + lines + b"\r\n" + body)
-        self.transport.close()
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+        self._arm(LINGER_SECONDS)
 
 
 def _no_delay(transport: asyncio.Transport) -> None:
