@@ -70,7 +70,7 @@ export class TacitError extends Error {
    * @param {unknown} [cause]
    */
   constructor(code, problem, hint, argument = "", cause = undefined) {
-    super(`${problem}${argument && ` [${argument}]`}: ${hint}`, { cause });
+    super(`${problem}${argument && ` [${argument}]`}: ${hint}`, cause === undefined ? {} : { cause });
     this.name = "TacitError";
     this.code = code;
     this.argument = argument;
