@@ -70,7 +70,7 @@ export class TacitError extends Error {
    * @param {unknown} [cause]
    */
   constructor(code, problem, hint, argument = "", cause = undefined) {
-    super(`${problem}${argument && ` [${argument}]`}: ${hint}`, { cause });
+    super(`${problem}${argument && ` [${argument}]`}: ${hint}`, cause === undefined ? {} : { cause });
     this.name = "TacitError";
     this.code = code;
     this.argument = argument;
@@ -80,9 +80,8 @@ export class TacitError extends Error {
 
 /** A short rendering of a value for an error message, in visible ASCII. @param {unknown} value */
 function shown(value) {
-  if (value === null) return "null";
   if (Array.isArray(value)) return "a list";
-  if (typeof value === "object" || typeof value === "function") return `an ${typeof value}`.replace("an f", "a f");
+  if (typeof value === "function" || (typeof value === "object" && value !== null)) return "an object";
   if (typeof value !== "string") return String(value).slice(0, 60);
   const escape = (/** @type {string} */ c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`;
   const text = JSON.stringify(value.slice(0, 60)).replace(/[^ -~]/g, escape);
