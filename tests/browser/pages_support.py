@@ -1,4 +1,4 @@
-"""A collector on this machine for tests of its pages: the real application and its worker, and a browser to look with."""
+"""For tests of the pages: a collector on this machine, with the real application and worker, and a browser."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path
 import httpx
 import numpy as np
 import uvicorn
-from requirements import require
 
+from requirements import require
 from tacit import channels
 from tacit.collector.app import create_app
 from tacit.collector.options import Options
@@ -87,7 +87,11 @@ class Collector:
         lines = [Report(rng.bytes(16).hex(), rnd.study, rnd.id, value).to_json() for value in plain]
         for start in range(0, len(lines), 1000):
             body = "\n".join(lines[start : start + 1000])
-            answer = self.http.post(f"/v1/studies/{rnd.study}/batches", content=body, headers={"Content-Type": "application/x-ndjson"})
+            answer = self.http.post(
+                f"/v1/studies/{rnd.study}/batches",
+                content=body,
+                headers={"Content-Type": "application/x-ndjson"},
+            )
             assert answer.status_code == 200, answer.text
             assert '"type":"receipt"' in answer.text.splitlines()[0], answer.text[:300]
 
@@ -159,11 +163,14 @@ class Watched:
         self.requests: list[str] = []
         self.expected: tuple[str, ...] = ()  # parts of complaints that a test provokes
         self.page.set_default_timeout(1000 * PATIENCE / 3)
-        self.page.on("console", lambda said: said.type in ("error", "warning") and self.complaints.append(said.text))
+        self.page.on(
+            "console", lambda said: said.type in ("error", "warning") and self.complaints.append(said.text)
+        )
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.on("request", lambda request: self.requests.append(request.url))
         self.page.add_init_script(
-            "addEventListener('securitypolicyviolation', e => console.error(`policy: ${e.violatedDirective} ${e.blockedURI}`))"
+            "addEventListener('securitypolicyviolation', "
+            "e => console.error(`policy: ${e.violatedDirective} ${e.blockedURI}`))"
         )
 
     def wrong(self) -> list[str]:
@@ -176,7 +183,7 @@ class Watched:
 
 
 def until(page, condition: str) -> object:
-    """Wait for an expression of JavaScript. Playwright's own way evaluates it inside the page, which its policy forbids."""
+    """Wait for an expression of JavaScript. Playwright's own way needs `eval` in the page, which its policy forbids."""
     deadline = time.monotonic() + PATIENCE
     while not (found := page.evaluate(condition)):
         assert time.monotonic() < deadline, f"{page.url} waits for {condition}"

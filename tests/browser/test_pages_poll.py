@@ -1,4 +1,4 @@
-"""Answering in Chromium: the whole way of a report through the poll page, and every way in which a device stays silent."""
+"""Answering in Chromium: the way of a report through the poll page, and every way in which a device stays silent."""
 
 import hashlib
 import http.server
@@ -13,8 +13,8 @@ from pages_support import AS_ADMIN, NUMBER, Watched, browser, collector, until
 pytest.importorskip("fastapi")
 pytest.importorskip("playwright")
 
-from tacit.collector import pages  # noqa: E402
-from tacit_client import Report, TacitError  # noqa: E402
+from tacit.collector import pages
+from tacit_client import Report, TacitError
 
 COLOUR = {"text": "Which colour do you like best?", "labels": ["red", "green", "blue"]}
 
@@ -62,9 +62,12 @@ def kept(page):
     """Everything that the browser stores for the page."""
     return page.evaluate("""async () => {
       const out = [JSON.stringify({...localStorage}), JSON.stringify({...sessionStorage}), document.cookie];
+      const result = (request) => new Promise((done) => { request.onsuccess = () => done(request.result); });
       for (const { name } of await indexedDB.databases()) {
-        const database = await new Promise((done) => { indexedDB.open(name).onsuccess = (event) => done(event.target.result); });
-        for (const store of database.objectStoreNames) out.push(JSON.stringify(await new Promise((done) => { database.transaction(store).objectStore(store).getAll().onsuccess = (event) => done(event.target.result); })));
+        const database = await result(indexedDB.open(name));
+        for (const store of database.objectStoreNames) {
+          out.push(JSON.stringify(await result(database.transaction(store).objectStore(store).getAll())));
+        }
         database.close();
       }
       return out.join('\\n');
@@ -76,7 +79,12 @@ def test_an_answer_by_keyboard_alone_sends_one_report_and_nothing_else(visit, se
     watched = visit("/s/keys")
     page = watched.page
     sent = []
-    page.on("request", lambda request: request.method == "POST" and sent.append((request.url, request.post_data, request.all_headers())))
+    page.on(
+        "request",
+        lambda request: (
+            request.method == "POST" and sent.append((request.url, request.post_data, request.all_headers()))
+        ),
+    )
     page.keyboard.press("Tab")
     assert "skip" in page.evaluate("document.activeElement.className")
     for _ in range(10):
@@ -97,7 +105,9 @@ def test_an_answer_by_keyboard_alone_sends_one_report_and_nothing_else(visit, se
     assert "referer" not in headers
     assert held(served, "keys") == 1
     assert watched.abroad(served.url) == []
-    assert COLOUR["labels"][report.value if isinstance(report.value, int) else report.value[0]] in page.text_content(".named")
+    assert COLOUR["labels"][
+        report.value if isinstance(report.value, int) else report.value[0]
+    ] in page.text_content(".named")
 
 
 def test_the_answer_is_nowhere_in_what_the_browser_keeps_or_sends(visit, served):
@@ -170,7 +180,9 @@ def test_a_poll_says_its_whole_cost_first_and_takes_some_of_its_questions(visit,
     page = visit("/p/three").page
     assert page.text_content("h1") == "Three questions"
     assert "epsilon 2.5" in page.text_content("#total")
-    before = page.evaluate("document.getElementById('total').compareDocumentPosition(document.querySelector('input')) & 4")
+    before = page.evaluate(
+        "document.getElementById('total').compareDocumentPosition(document.querySelector('input')) & 4"
+    )
     assert before
     page.click("#send")
     assert "Give an answer first" in page.text_content("#wrong-0")
@@ -265,7 +277,10 @@ def test_an_invitation_travels_in_a_header_only_and_counts_once(visit, served):
     assert headers[0]["tacit-invite"] == token
     assert not any(token in url.partition("#")[0] for url in watched.requests)
     assert token not in kept(page)
-    for address, words in ((f"/s/invited#invite={token}", "used for another report"), ("/s/invited", "by invitation only")):
+    for address, words in (
+        (f"/s/invited#invite={token}", "used for another report"),
+        ("/s/invited", "by invitation only"),
+    ):
         other = visit(address)
         other.expected = ("401", "403")
         other.page.check("text=green")
@@ -279,6 +294,7 @@ def test_an_invitation_travels_in_a_header_only_and_counts_once(visit, served):
 def elsewhere(tmp_path):
     """Another origin: a plain server of files, and its folder."""
     folder = tmp_path / "page"
+
     class Quiet(http.server.SimpleHTTPRequestHandler):
         def __init__(self, *args, **options):
             super().__init__(*args, directory=str(folder), **options)
@@ -310,9 +326,15 @@ def test_the_page_on_another_origin_answers_through_the_allow_list(visit, served
     assert held(served, "away") == 1
     assert watched.abroad(origin, served.url) == []
     # The policy in the page itself holds the browser to the collector.
-    watched.expected = ("policy: connect-src", "violates the following Content Security Policy", "Refused to connect")
+    watched.expected = (
+        "policy: connect-src",
+        "violates the following Content Security Policy",
+        "Refused to connect",
+    )
     third = served.url.replace("127.0.0.1", "localhost")
-    other = page.evaluate(f"fetch('{third}/v1', {{ mode: 'no-cors' }}).then(() => 'let through', () => 'stopped')")
+    other = page.evaluate(
+        f"fetch('{third}/v1', {{ mode: 'no-cors' }}).then(() => 'let through', () => 'stopped')"
+    )
     assert other == "stopped"
     page.wait_for_timeout(500)  # the browser complains a moment later
     assert any("policy: connect-src" in said for said in watched.complaints), watched.complaints
@@ -325,18 +347,25 @@ def test_the_page_on_another_origin_answers_through_the_allow_list(visit, served
 
 def test_the_bundle_is_the_same_every_time_and_its_hashes_are_true(tmp_path):
     one, two = (
-        pages.write_bundle(tmp_path / name, collector="https://c.example.org/", studies=["a", "b"], title="<Two> & more")
+        pages.write_bundle(
+            tmp_path / name, collector="https://c.example.org/", studies=["a", "b"], title="<Two> & more"
+        )
         for name in ("one", "two")
     )
     assert one == two
     for path in (tmp_path / "one").iterdir():
         assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes()
-    done = subprocess.run(["sha256sum", "--check", "--strict", "SHA256SUMS"], cwd=tmp_path / "one", capture_output=True, text=True, check=False)  # fmt: skip
+    check = ["sha256sum", "--check", "--strict", "SHA256SUMS"]
+    done = subprocess.run(check, cwd=tmp_path / "one", capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count(": OK") == len(one.files)
     assert hashlib.sha256((tmp_path / "one" / "SHA256SUMS").read_bytes()).hexdigest() == one.whole
     manifest = json.loads((tmp_path / "one" / "manifest.json").read_text())
-    assert (manifest["files"], manifest["whole"], manifest["collector"]) == (one.files, one.whole, "https://c.example.org")
+    assert (manifest["files"], manifest["whole"], manifest["collector"]) == (
+        one.files,
+        one.whole,
+        "https://c.example.org",
+    )
     text = (tmp_path / "one" / "index.html").read_text()
     assert "connect-src https://c.example.org;" in text
     assert "&lt;Two&gt; &amp; more" in text
@@ -365,10 +394,14 @@ def _imports(text):
 )
 def test_a_bundle_that_could_not_work_is_refused(tmp_path, change, argument):
     with pytest.raises(TacitError) as refused:
-        pages.write_bundle(tmp_path / "page", **{"collector": "https://c.example.org", "studies": ["a"], **change})
+        pages.write_bundle(
+            tmp_path / "page", **{"collector": "https://c.example.org", "studies": ["a"], **change}
+        )
     assert refused.value.argument == argument
     assert not (tmp_path / "page").exists()
 
 
 def test_pages_of_administrators_need_no_key_in_them(served):
-    assert AS_ADMIN["Authorization"].split()[1] not in "".join(pages.read(name).decode("utf-8", "ignore") for name in pages.files())
+    assert AS_ADMIN["Authorization"].split()[1] not in "".join(
+        pages.read(name).decode("utf-8", "ignore") for name in pages.files()
+    )

@@ -14,8 +14,12 @@ from tacit.collector import pages
 
 @study_app.command("page")
 def page(
-    names: Annotated[list[str], typer.Argument(help="Names of the studies, in the order in which they are asked.")],
-    collector: Annotated[str, typer.Option(help="Origin of the collector, such as https://collector.example.org.")],
+    names: Annotated[
+        list[str], typer.Argument(help="Names of the studies, in the order in which they are asked.")
+    ],
+    collector: Annotated[
+        str, typer.Option(help="Origin of the collector, such as https://collector.example.org.")
+    ],
     out: Annotated[Path, typer.Option(help="Folder for the page; made if it is not there.")],
     title: Annotated[str | None, typer.Option(help="Title above several questions.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,

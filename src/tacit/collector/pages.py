@@ -9,8 +9,8 @@ other code, to everybody or to one person. `write_bundle` writes the poll page f
 collector is named in the page, the browser may talk to nobody else, and the same release writes the same bytes, so
 that everybody can compare the hashes.
 
-No page runs a script or loads a style that is not a file beside it, and none asks a third party for anything; HEADERS hold
-browsers to it.
+No page runs a script or loads a style that is not a file beside it, and none asks a third party for anything: HEADERS
+hold browsers to it.
 
 >>> with tempfile.TemporaryDirectory() as folder:
 ...     made = write_bundle(folder, collector="https://collector.example.org", studies=["office-2026"])

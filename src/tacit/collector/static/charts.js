@@ -70,11 +70,11 @@ export const ranks = {
       const y = 22 + j * tall;
       pen.label(`label ${j}`, { x: 2, y: y + tall / 2 + 5 }, label, left - 12);
       values[j].forEach((value, r) => {
-        const g = pen.mark(`cell ${j} ${r}`, {}, [label, `rank ${r + 1}`, percent(value)]);
+        const g = pen.mark(`cell ${j} ${r}`, {}, [label, `rank ${r + 1}`, percent(value, 0)]);
         pen.draw(`square ${j} ${r}`, "rect", { class: "cell", x: left + r * cell + 1, y: y + 1, width: Math.max(cell - 2, 1), height: tall - 2, rx: 3 }, null, g);
         pen.draw(`heat ${j} ${r}`, "rect", { class: "heat", x: left + r * cell + 1, y: y + 1, width: Math.max(cell - 2, 1), height: tall - 2, rx: 3, "fill-opacity": (0.95 * value ** 0.7).toFixed(3) }, null, g);
         if (cell >= 38 && value >= 0.005) {
-          pen.draw(`text ${j} ${r}`, "text", { class: value > 0.45 ? "in dark" : "in", x: left + (r + 0.5) * cell, y: y + tall / 2 + 4.5, "text-anchor": "middle" }, `${Math.round(100 * value)}`, g);
+          pen.draw(`text ${j} ${r}`, "text", { class: value > 0.45 ? "in dark" : "in", x: left + (r + 0.5) * cell, y: y + tall / 2 + 4.5, "text-anchor": "middle" }, (100 * value).toFixed(0), g);
         }
       });
     });
@@ -83,7 +83,7 @@ export const ranks = {
   tabulate: ({ labels, values }) => ({
     caption: "Probability of each rank; rank 1 is the largest share",
     head: ["Answer", ...labels.map((_, r) => `Rank ${r + 1}`)],
-    rows: labels.map((label, j) => [label, ...values[j].map((value) => percent(value))]),
+    rows: labels.map((label, j) => [label, ...values[j].map((value) => percent(value, 0))]),
   }),
 };
 
@@ -160,12 +160,15 @@ function nameEnds(pen, series, y, x, width, top, bottom) {
 
 function legend(pen, series, top, width) {
   const shown = series.filter(({ named }) => named !== false).reverse();
+  const columns = width > 400 && shown.length > 2 ? 2 : 1;
+  const rows = Math.ceil(shown.length / columns);
   shown.forEach(({ key, label, colour = COLOURS }, i) => {
     const tone = colour < COLOURS ? `c${colour}` : "plain";
-    pen.draw(`swatch ${key}`, "rect", { class: `swatch ${tone}`, x: 4, y: top + i * 22 + 3, width: 18, height: 4, rx: 2 });
-    pen.label(`name ${key}`, { x: 30, y: top + i * 22 + 10 }, label, width - 34);
+    const [left, y] = [4 + Math.floor(i / rows) * (width / columns), top + (i % rows) * 22];
+    pen.draw(`swatch ${key}`, "rect", { class: `swatch ${tone}`, x: left, y: y + 3, width: 18, height: 4, rx: 2 });
+    pen.label(`name ${key}`, { x: left + 26, y: y + 10 }, label, width / columns - 36);
   });
-  return shown.length * 22 + 6;
+  return rows * 22 + 6;
 }
 
 function slices(pen, { series, format }, places, x, { top, height, left, end }) {

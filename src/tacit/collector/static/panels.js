@@ -107,7 +107,7 @@ function showRanks(figure, { ranks, estimate }, labels) {
   figure.element.hidden = !ranks;
   if (!ranks) return;
   const order = labels.map((_, j) => j).sort((a, b) => estimate[b] - estimate[a]);
-  figure.show({ labels: order.map((j) => labels[j]), values: order.map((j) => ranks[j]) }, `${labels[order[0]]} is the largest with probability ${percent(ranks[order[0]][0])}.`);
+  figure.show({ labels: order.map((j) => labels[j]), values: order.map((j) => ranks[j]) }, `${labels[order[0]]} is the largest with probability ${percent(ranks[order[0]][0], 0)}.`);
 }
 
 const errorOf = (value) => typeof value === "number" ? value : value?.expected;
