@@ -31,7 +31,14 @@ def tokens(count, salt=b""):
 
 def test_a_study_is_made_opened_and_closed(store):
     made = store.create_study(settings(state="draft", listed=False, origins=["https://a.example.org"]))
-    assert (made.name, made.state, made.n, made.rounds, made.estimates, made.closed) == ("tea", "draft", 0, 1, 0, None)
+    assert (made.name, made.state, made.n, made.rounds, made.estimates, made.closed) == (
+        "tea",
+        "draft",
+        0,
+        1,
+        0,
+        None,
+    )
     assert made.created.endswith(":00Z")
     assert store.study("tea") == made
     assert Round.from_json(store.round("tea").text).id == made.head == store.rounds("tea")[0].id
@@ -134,9 +141,10 @@ def test_invites_are_good_once(store):
     assert codes(outcomes) == [None, "invite_used"]
     assert codes(store.submit([b._replace(token=first)])) == ["invite_used"]
     # What is held needs no fresh token, nor any; and spends none.
-    assert store.submit([a, a._replace(token=first), a._replace(token=second)]) == [
-        outcomes[0]._replace(new=False)
-    ] * 3
+    assert (
+        store.submit([a, a._replace(token=first), a._replace(token=second)])
+        == [outcomes[0]._replace(new=False)] * 3
+    )
     assert codes(store.submit([c._replace(token=second)])) == [None]
     assert store.study("tea").n == 2
     assert sorted(used for _, _, used in table(store, "tokens")) == [True, True]
@@ -155,7 +163,9 @@ def test_a_token_of_a_poll_is_good_for_one_report_to_each_study(store):
         store.create_study(settings(name, access=access))
     store.create_poll(PollSettings("p", "Pets", ("a", "b", "c")))
     store.add_poll_invites("p", tokens(1))
-    mine = {name: [s._replace(token=tokens(1)[0]) for s in submissions(store, name, 2)] for name in ("a", "b")}
+    mine = {
+        name: [s._replace(token=tokens(1)[0]) for s in submissions(store, name, 2)] for name in ("a", "b")
+    }
     assert codes(store.submit([mine["a"][0], mine["b"][0]])) == [None, None]
     assert codes(store.submit([mine["a"][1], mine["b"][1]])) == ["invite_used", "invite_used"]
     assert codes(store.submit(submissions(store, "c", 1))) == [None]
