@@ -181,11 +181,13 @@ class Collector:
         connection = self._connection()
         try:
             connection.connect()
-            with _deadline(connection.sock, end - time.monotonic()):
+            with _deadline(connection.sock, end - time.monotonic()) as deadline:
                 connection.request(method, target, body, headers)
                 response = connection.getresponse()
                 most = limit if 200 <= response.status < 300 else MAX_PROBLEM
                 data = _read(response, most)
+                if deadline.over:  # what was cut may look like a short answer
+                    raise _unreachable("the answer took too long")
                 return Answer(response.status, {k.lower(): v for k, v in response.getheaders()}, data)
         finally:
             connection.close()
@@ -202,16 +204,19 @@ class _deadline:  # noqa: N801  used as a block, like suppress
     """Cut a connection when its time is over: a time-out of the socket bounds each read, not their sum."""
 
     def __init__(self, connected: socket.socket, seconds: float) -> None:
+        self.over = False
         self._socket = connected
         self._timer = threading.Timer(max(seconds, 0), self._cut)
         self._timer.daemon = True
 
     def _cut(self) -> None:
+        self.over = True
         with suppress(OSError):  # the plain socket's method, below TLS
             socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> _deadline:
         self._timer.start()
+        return self
 
     def __exit__(self, *error: object) -> None:
         self._timer.cancel()
