@@ -24,6 +24,7 @@ export function methodCard(study) {
         row("State", `${estimate.state}, ${many(held, "report")} held`),
         row("Privacy", `epsilon ${decimal(study.epsilon)} for each answer: a report changes any odds at most by the factor ${factor(study.epsilon)}`),
         row("Questions", `policy “${study.policy}”; round ${count(estimate.rounds.length ? estimate.rounds.at(-1).number : 0)} is asked now`),
+        ...(estimate.rounds.length ? [row("Asked now", `the channel ${estimate.rounds.at(-1).words}`)] : []),
         ...(estimate.diagnostics && estimate.used > 0 ? health(estimate.diagnostics).map(([name, value]) => row(name, value)) : []),
       ]);
     },

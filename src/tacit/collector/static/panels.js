@@ -74,6 +74,7 @@ function categories(study) {
       drawBars();
       showHistory(history, estimate, labels);
       showRanks(ranks, estimate, labels);
+      kept.element.hidden = estimate.rounds.length < 2;
       kept.show({ labels, order: ordered(estimate, labels).map(({ key }) => key), rounds: estimate.rounds }, `${many(estimate.rounds.length, "round")}.`, "Columns are rounds. A filled square: the round's channel tells this answer from the others. An empty one: it does not, and spends its noise elsewhere. Rows are sorted by share.");
       showError(error, estimate, (value, digits) => percent(value, digits === undefined ? 2 : Math.max(digits - 2, 0)), "Total variation: the part of the answers that would have to move for the estimate to be exact.");
       showPush(push, estimate, labels, points);

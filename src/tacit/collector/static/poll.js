@@ -217,7 +217,7 @@ async function showState(card, refused = null) {
   card.status.className = `mark ${state}`;
   card.status.textContent = words;
   const button = (label, work) => h("button", { type: "button", class: "quiet tiny", onclick: (event) => work(card, event.currentTarget) }, label);
-  put(card.buttons, erased ? [] : [state === "received" && button("Send it again", resend), state !== "refused" && button("Erase it at the collector", erase)]);
+  put(card.buttons, erased ? [] : [state === "received" && button("Send it again", resend), state === "received" && button("Erase it at the collector", erase)]);
 }
 
 function refusedWords({ code, hint }) {

@@ -31,7 +31,7 @@ function loss({ epsilon, loss: worst, certified, rounds, unit }) {
   return h("dl", { class: "facts" }, [
     ["Epsilon", `${decimal(epsilon)}: odds change at most by the factor ${factor(epsilon)}`],
     ["Counted for", unit],
-    ["Computed", certified ? `from the tables of all ${many(rounds, "round")}: the worst one gives away ${decimal(worst)}` : "at least one table gives away more than it states: devices refuse it"],
+    ["Computed", certified ? `from the whole numbers in the table of every round (${count(rounds)} so far): the worst gives away ${decimal(worst)}` : "at least one table gives away more than it states: devices refuse it"],
     ["Added up", "answers to several studies add up; your device keeps the sum and has a limit of its own"],
   ].map(([term, words]) => [h("dt", {}, term), h("dd", {}, words)]));
 }
