@@ -67,18 +67,19 @@ const HEAVY = {
   "a label of spaces": canonical(question(["a", " ".repeat(2 ** 20 - 200)])),
 };
 for (const [name, text] of Object.entries(HEAVY)) {
-  test(`one mebibyte of ${name} is refused within two seconds`, async () => {
-    const start = performance.now();
+  test(`one mebibyte of ${name} is refused in two seconds of work`, async () => {
+    const start = process.cpuUsage(); // a busy machine makes no test fail
     for (const read of [parseChannel, Question.fromJson]) {
       await refused(() => read(text), "message_malformed", "message_not_canonical", "field_missing", "field_invalid");
     }
-    assert.ok(performance.now() - start < 2000, `${performance.now() - start} ms`);
+    const { user, system } = process.cpuUsage(start);
+    assert.ok(user + system < 2e6, `${user + system} microseconds`);
   });
 }
 
-test("the largest weights and counts are certified within a second", () => {
+test("the largest weights and counts are certified in a second of work", () => {
   const nines = "9".repeat(128);
-  const start = performance.now();
+  const start = process.cpuUsage();
   const heavy = srr(2 ** 21, nines, "1", "50");
   const certificate = certify(parseChannel(canonical(heavy)));
   assert.equal(certificate.holds, false);
@@ -88,7 +89,7 @@ test("the largest weights and counts are certified within a second", () => {
   const dense = { ...srr(80), kind: "dense", rows };
   for (const field of ["subset", "inside", "outside"]) delete dense[field];
   assert.equal(certify(parseChannel(canonical(dense))).ratio, "1/1");
-  assert.ok(performance.now() - start < 1000);
+  assert.ok(process.cpuUsage(start).user < 1e6);
 });
 
 test("names of JavaScript's own objects are data like any other", async () => {

@@ -2,7 +2,7 @@
 `tacit sketch`; and for the collector `tacit serve`, `tacit worker`, `tacit study`, `tacit poll`, `tacit respond` and
 `tacit witness`."""
 
-from tacit.cli import channel, device, remote, serving, studies
+from tacit.cli import channel, device, pages, remote, serving, studies
 from tacit.cli.base import app, main
 
-__all__ = ["app", "channel", "device", "main", "remote", "serving", "studies"]
+__all__ = ["app", "channel", "device", "main", "pages", "remote", "serving", "studies"]

@@ -171,13 +171,16 @@ class Reports(Database):
             door = self._doors(connection, {name}).get(name)
             if door is None:
                 raise unknown_study(name)
+            if door.open:
+                # First, for it waits for a transaction that is just writing this report; the update then sees it.
+                tombstone = self._insertion(reports).values(study=door.key, id=id_, round=None, value=None)
+                new = tombstone.on_conflict_do_nothing().returning(reports.c.id)
+                if connection.execute(new).first() is not None:
+                    return
             here = (reports.c.study == door.key) & (reports.c.id == id_)
             gone = update(reports).where(here, reports.c.value.is_not(None)).values(round=None, value=None)
             if connection.execute(gone).rowcount:
                 self._count(connection, {door.key: -1}, erased=1)
-            elif door.open:
-                tombstone = self._insertion(reports).values(study=door.key, id=id_, round=None, value=None)
-                connection.execute(tombstone.on_conflict_do_nothing())
 
         self.transact(work)
 
