@@ -7,7 +7,7 @@ import socket
 import sqlite3
 import threading
 import time
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -46,16 +46,12 @@ def raw(client, data, seconds=PATIENCE):
     where = urlsplit(str(client.base_url))
     with socket.create_connection((where.hostname, where.port), timeout=seconds) as connection:
         connection.settimeout(seconds)
-        try:
+        with suppress(BrokenPipeError, ConnectionResetError):
             connection.sendall(data)
-        except (BrokenPipeError, ConnectionResetError):
-            pass
         out = b""
-        try:
+        with suppress(ConnectionResetError, TimeoutError):
             while chunk := connection.recv(65536):
                 out += chunk
-        except (ConnectionResetError, TimeoutError):
-            pass
         return out
 
 
@@ -71,7 +67,7 @@ def test_every_answer_has_security_headers_and_none_names_the_server(client):
     ]
     for path in paths:
         answer = client.get(path)
-        assert EVERYWHERE <= set(answer.headers), path
+        assert set(answer.headers) >= EVERYWHERE, path
         policy = answer.headers["content-security-policy"]
         assert "default-src 'none'" in policy
         assert "frame-ancestors 'none'" in policy
