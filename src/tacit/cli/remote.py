@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import quote
@@ -201,9 +202,23 @@ def invite(
 
 
 @study_app.command("estimate")
-def estimate(name: Name, server: Server = HERE, key_file: KeyFile = None, as_json: AsJson = False) -> None:
+def estimate(
+    name: Name,
+    wait: Annotated[float, typer.Option(help="Seconds to wait for the first estimate.")] = 0.0,
+    server: Server = HERE,
+    key_file: KeyFile = None,
+    as_json: AsJson = False,
+) -> None:
     """Show the newest estimate."""
-    found = ask(server, key_file, "GET", study_path(name, "estimate"))
+    end = time.monotonic() + wait
+    while True:
+        try:
+            found = ask(server, key_file, "GET", study_path(name, "estimate"))
+            break
+        except TacitError as error:
+            if error.code != "estimate_unknown" or time.monotonic() >= end:
+                raise
+            time.sleep(0.5)
     if as_json:
         print(json.dumps(found))
         return
