@@ -1,6 +1,6 @@
 """Studies with hostile respondents among the honest: how far is a share pushed, and does steering the policy help them?
 
-    python -m experiments.poisoning.run [--runs 3] [--workers 1] [--only K] [--output FILE]
+    python -m experiments.poisoning.run [--runs 2] [--workers 1] [--only K] [--output FILE]
 
 A finished job is one line of results/poisoning.jsonl, so the command may be stopped at any time and goes on
 where it stood. A job is a number of categories K, an epsilon, a policy, a floor and a run. Shares fall like
@@ -59,7 +59,7 @@ ALWAYS = 0.01  # the share of fakes at which every attack is made
 ATTACKS = ("random", "uniform", "early", "late", "steer", "demote")
 AT_EVERY_SHARE = ("uniform",)
 EARLY = 0.2  # of the fakes of steer
-RUNS = {10: 3, 20: 2}
+RUNS = {10: 2, 20: 1}
 Line = dict[str, Any]
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -76,12 +76,11 @@ class Job(NamedTuple):
 
 
 def jobs(runs: int) -> list[Job]:
-    """The first run of everything, then the second, and so on."""
+    """All runs of the smaller K, then those of the larger."""
     return [
         Job(k, epsilon, policy, floor, run)
-        for run in range(runs)
         for k in PEOPLE
-        if run < RUNS[k]
+        for run in range(min(runs, RUNS[k]))
         for epsilon in EPSILONS
         for policy in POLICIES
         for floor in (0.0, FLOOR)

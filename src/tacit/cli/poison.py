@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from tacit import poisoning
@@ -43,5 +44,5 @@ def poison(
     for i, name in enumerate(found.names):
         moved = [found.estimate[i], found.up[i], found.down[i], found.plain_up[i]]
         shown = [f"{value:.3f}" if shares else f"{value:.4g}" for value in moved]
-        table.add_row(name, *shown, f"{found.price[i]:.1f}")
+        table.add_row(escape(name), *shown, f"{found.price[i]:.1f}")
     console.print(table)

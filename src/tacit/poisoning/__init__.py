@@ -30,13 +30,14 @@ up.
 Attacks of this kind: A. Cheu, A. Smith, J. Ullman (2021), Manipulation attacks in local differential privacy;
 X. Cao, J. Jia, N. Z. Gong (2021), Data poisoning attacks to local differential privacy protocols.
 
+>>> import numpy as np
 >>> from tacit import Evidence, channels
 >>> channel = channels.subset(4, 1.0)
 >>> answers = np.repeat([0, 1, 2, 3], [2000, 1000, 600, 400])
 >>> evidence = Evidence().add(channel, channel.sample(answers, rng=1))
 >>> found = gauge(evidence, fakes=40)
->>> (found.up > found.plain_up).all(), found.say(["red", "green", "blue", "grey"]).partition(" at most ")[0]
-(np.True_, "40 fake reports (1 %) can move 'green' by")
+>>> (found.up > found.plain_up).all(), found.say(["red", "green", "blue", "grey"])[:31]
+(np.True_, '40 fake reports (1 %) can move ')
 """
 
 from __future__ import annotations
