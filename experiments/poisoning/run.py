@@ -34,7 +34,6 @@ import argparse
 import json
 import os
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -43,6 +42,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from experiments.real.run import at_least_one, distance, follow, short
+from experiments.real.run import finished as whole_lines
 from rich.progress import track
 
 from tacit import Study, channels, poisoning
@@ -250,21 +251,9 @@ def gauged(study: Study, fakes: int, target: int) -> Line:
     }
 
 
-def distance(one: Floats, other: Floats) -> float:
-    """Total variation."""
-    return float(np.abs(one - other).sum() / 2)
-
-
-def short(value: float) -> float:
-    """Five digits."""
-    return float(f"{value:.5g}")
-
-
 def finished(path: Path = RESULTS) -> list[Line]:
     """The jobs done so far; a line that is still being written does not count."""
-    if not path.exists():
-        return []
-    return [json.loads(text) for text in path.read_text().splitlines(keepends=True) if text.endswith("\n")]
+    return whole_lines(path)
 
 
 def make(wanted: list[Job], workers: int, path: Path = RESULTS, people: dict[int, int] = PEOPLE) -> None:
@@ -296,24 +285,6 @@ def results(missing: list[Job], workers: int, people: dict[int, int]) -> Iterato
             yield from (job.result() for job in as_completed(done))
         finally:
             pool.shutdown(cancel_futures=True)
-
-
-def follow(parent: int) -> None:
-    """End this process soon after its parent has gone."""
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(1)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
-def at_least_one(text: str) -> int:
-    """A count."""
-    if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError("give a whole number from 1 on")
-    return int(text)
 
 
 def main() -> None:

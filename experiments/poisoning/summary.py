@@ -180,12 +180,11 @@ def _gauges(cells: dict[Cell, list[Line]]) -> str:
             *(mean([said(line, name) for line in lines]) for name in names),
             mean([push(line, "late 0.01") for line in lines]),
             mean([said(line, "worst") for line in lines]),
-            f"{1000 * np.median([line['gauge']['0.01']['took'] for line in lines]):.0f}",
         ]
         for cell, lines in cells.items()
     ]
     head = ["K", "epsilon", "method", "without privacy", "unbiased", "linear", "gauge", "late did"]
-    return _table([*head, "gauge, worst category", "ms"], rows)
+    return _table([*head, "gauge, worst category"], rows)
 
 
 def expected(lines: list[Line]) -> dict[str, Any]:

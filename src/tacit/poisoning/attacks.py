@@ -189,20 +189,21 @@ def _worst(place: Source, draws: Floats, goal: int, sign: float, count: int) -> 
 
 def _repeated(place: Source, mean: Floats, goal: int, sign: float, count: int) -> Sent:
     """By the likelihood alone."""
-    pull = sign * tangent(place.evidence, mean)[goal : goal + 1]
+    pull = sign * tangent(place, mean)[goal : goal + 1]
     found = [menus.best(channel, pull, mean) for channel in place.channels]
     most = int(np.argmax([float(one.gain[0]) for one in found]))
     return Sent(place.channels[most], found[most].report(0), count)
 
 
-def tangent(evidence: Evidence, mean: Floats) -> Floats:
+def tangent(place: Source, mean: Floats) -> Floats:
     """The inverse of the information on the simplex (K, K): its rows sum to zero.
 
     What a flat prior knows is added to the information, so that the inverse exists after few reports.
     """
     k = len(mean)
-    information = evidence.likelihood(not evidence.exact).information(mean) + k * (k + 1) * np.eye(k)
-    inverse = np.linalg.inv(information)
+    moments = posteriors.choose(place.evidence, place.method) == "moments"
+    information = place.evidence.likelihood(moments).information(mean)
+    inverse = np.linalg.inv(information + k * (k + 1) * np.eye(k))
     edge = inverse.sum(axis=0)
     out: Floats = inverse - np.outer(edge, edge) / edge.sum()
     return out

@@ -126,7 +126,7 @@ def gauge(
     room = np.full(2 * k, np.inf)
     if not numeric:
         room = np.concatenate([1 - now, now])
-    elif k == 2:
+    else:
         room[3] = now[1]  # sigma stays above zero
     if exact:
         pushed = np.array(
@@ -192,7 +192,7 @@ def _by_draws(place: Source, choosing: Floats, judging: Floats) -> Floats:
 
 def _by_likelihood(place: Source, mean: Floats, draws: Floats) -> tuple[Floats, Floats]:
     """The rate of the likelihood alone (2K,), and ln(r . theta) at the draws (2K, N), r its worst report."""
-    pull = tangent(place.evidence, mean)
+    pull = tangent(place, mean)
     gain = np.full(2 * len(mean), -np.inf)
     rows = np.ones((2 * len(mean), len(mean)))
     for channel in place.channels:

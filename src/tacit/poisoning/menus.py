@@ -23,6 +23,7 @@ categories are few, and for many this is a bound that no search reaches.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -102,7 +103,9 @@ def _best_any(channel: HashedChannel, pull: Floats, mean: Floats) -> Found:
     return Found(gain, 1 + more * held, None)
 
 
-def _dinkelbach(take: Any, pull: Floats, mean: Floats, more: float, total: Floats) -> tuple[Floats, Floats]:
+def _dinkelbach(
+    take: Callable[[Floats], Floats], pull: Floats, mean: Floats, more: float, total: Floats
+) -> tuple[Floats, Floats]:
     """The sets (J, cells) with the largest ratio (total + more pull . h) / (1 + more mean . h), and the ratios."""
     gain = np.full(len(pull), -np.inf)
     held = take(np.zeros(len(pull)))
