@@ -85,7 +85,7 @@ def jobs(runs: int) -> list[Job]:
         for epsilon in EPSILONS
         for policy in POLICIES
         for floor in (0.0, FLOOR)
-        if policy in FLOORED or not floor
+        if not floor or (policy in FLOORED and k == min(PEOPLE))
     ]
 
 

@@ -6,7 +6,7 @@ from itertools import combinations_with_replacement, pairwise
 import numpy as np
 import pytest
 
-from tacit import Categorical, Evidence, Study, TacitError, channels, posterior
+from tacit import Categorical, Evidence, Normal, Study, TacitError, channels, posterior
 from tacit.poisoning import Gauge, attack, gauge
 from tacit.poisoning.attacks import source, tangent
 from tacit_client import Question
@@ -222,6 +222,11 @@ def test_a_record_has_what_a_dashboard_draws():
         ({"minimise": "mode"}, "minimise"),
         ({"minimise": "mae"}, "minimise"),
         ({"model": Categorical(4)}, "model"),
+        ({"model": "normal"}, "model"),
+        ({"model": Normal(mean=0, sd=1)}, "model"),
+        ({"channels": [channels.srr(4, 1.0)]}, "channels"),
+        ({"channels": ["srr"]}, "channels"),
+        ({"posterior": posterior.sample(Categorical(4), Evidence(), draws=25)}, "posterior"),
     ],
     ids=str,
 )

@@ -24,7 +24,7 @@ from tacit import posterior as posteriors
 from tacit.arrays import Floats
 from tacit.channels import BinnedChannel, Channel, from_table
 from tacit.errors import TacitError
-from tacit.evidence import Evidence
+from tacit.evidence import Evidence, Tally
 from tacit.models import Categorical, LocationScale
 from tacit.poisoning import menus
 from tacit.study import Study
@@ -88,8 +88,24 @@ def source(of: object, model: object = None, channels: Sequence[Channel[Any]] = 
             argument="of",
             hint="gauge a study when it has reports: before, nothing is estimated",
         )
-    used += [tally.channel for tally in evidence.tallies] + list(channels)
-    menu = {channel.id: channel for channel in used}
+    if not isinstance(given, LocationScale if evidence.numeric else Categorical):
+        raise TacitError(
+            "argument_invalid",
+            f"model is {check.shown(model)}",
+            argument="model",
+            hint="give a tacit.Normal or its like for a number, a tacit.Categorical for categories",
+        )
+    used += [tally.channel for tally in evidence.tallies]
+    for channel in channels:
+        fits = isinstance(channel, Channel) and channel.numeric == evidence.numeric
+        if not fits or (not evidence.numeric and channel.k != evidence.k):
+            raise TacitError(
+                "channel_mismatch",
+                f"one of channels is {check.shown(channel)}",
+                argument="channels",
+                hint="give channels for the question that the evidence is about",
+            )
+    menu = {channel.id: channel for channel in (*used, *channels)}
     return Source(evidence, given, method, tuple(menu.values()), study)
 
 
@@ -172,7 +188,10 @@ def estimate(found: Any, minimise: str | None) -> Floats:
 
 
 def _with(evidence: Evidence, sent: Sent) -> Evidence:
-    return evidence.add(sent.channel, np.array([sent.value] * sent.times))
+    one = Tally.of(sent.channel, [sent.value])
+    assert one.counts is not None
+    many = one._replace(n=sent.times, sums=one.sums * sent.times, counts=one.counts * sent.times)
+    return evidence + Evidence((many,))
 
 
 def _worst(place: Source, draws: Floats, goal: int, sign: float, count: int) -> Sent:

@@ -119,6 +119,13 @@ def gauge(
             hint=f"give one of {', '.join(aims)}",
         )
     found = place.posterior(seed=seed) if posterior is None else posterior
+    if found.draws.shape[1] != len(place.names):
+        raise TacitError(
+            "argument_invalid",
+            f"posterior has draws of {found.draws.shape[1]} numbers, and {len(place.names)} are estimated",
+            argument="posterior",
+            hint="give the posterior of this evidence, or leave it out",
+        )
     with threadpool_limits(limits=1, user_api="blas"):
         pushed, linear = _pushed(place, found, count, minimise or aims[0])
     now = estimate(found, minimise)
