@@ -74,7 +74,7 @@ real: $(VENV)/dev  ## real answers from the files in TACIT_DATA; goes on where i
 	$(BIN)/python -m experiments.real.summary --write
 	$(BIN)/python -m experiments.real.figures
 
-poisoning: $(VENV)/dev  ## studies with hostile respondents; goes on where it stood, about half an hour on one core
+poisoning: $(VENV)/dev  ## studies with hostile respondents; goes on where it stood, six minutes on one core
 	$(BIN)/python -m experiments.poisoning.run
 	$(BIN)/python -m experiments.poisoning.summary --write
 	$(BIN)/python -m experiments.poisoning.figures
