@@ -70,7 +70,7 @@ export class TacitError extends Error {
    * @param {unknown} [cause]
    */
   constructor(code, problem, hint, argument = "", cause = undefined) {
-    super(`${problem}${argument && ` [${argument}]`}: ${hint}`, { cause });
+    super(`${problem}${argument && ` [${argument}]`}: ${hint}`, cause === undefined ? {} : { cause });
     this.name = "TacitError";
     this.code = code;
     this.argument = argument;
@@ -80,9 +80,8 @@ export class TacitError extends Error {
 
 /** A short rendering of a value for an error message, in visible ASCII. @param {unknown} value */
 function shown(value) {
-  if (value === null) return "null";
   if (Array.isArray(value)) return "a list";
-  if (typeof value === "object" || typeof value === "function") return `an ${typeof value}`.replace("an f", "a f");
+  if (typeof value === "function" || (typeof value === "object" && value !== null)) return "an object";
   if (typeof value !== "string") return String(value).slice(0, 60);
   const escape = (/** @type {string} */ c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`;
   const text = JSON.stringify(value.slice(0, 60)).replace(/[^ -~]/g, escape);
@@ -1279,6 +1278,12 @@ export class Device {
     return (await this.#rows()).filter((row) => row.head === null).map((row) => row.report);
   }
 
+  /** The ids of the rounds that a collector showed for a study: the one answered, and the head its receipt named. @param {string} study */
+  async seen(study) {
+    const row = (await this.#rows()).find((kept) => kept.study === study);
+    return row ? [...new Set([row.report.round, row.head ?? row.report.round])] : [];
+  }
+
   async #rows() {
     /** @type {ReturnType<typeof readKept>[]} */
     let found = [];
@@ -1379,8 +1384,13 @@ function inDecimal(units) {
 /** Resolves after a time, or when the signal is aborted. @param {number} milliseconds @param {AbortSignal} [signal] @returns {Promise<void>} */
 function pause(milliseconds, signal) {
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, milliseconds);
-    signal?.addEventListener("abort", () => (clearTimeout(timer), resolve()), { once: true });
+    const done = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", done);
+      resolve();
+    };
+    const timer = setTimeout(done, milliseconds);
+    signal?.addEventListener("abort", done);
   });
 }
 
@@ -1558,31 +1568,47 @@ export class CollectorError extends TacitError {
   }
 }
 
-/** A collector of reports over HTTP, as docs/reference/protocol.md describes it. It is not trusted. */
+/**
+ * A collector of reports over HTTP, as docs/reference/protocol.md describes it. It is not trusted: what it sends is
+ * read strictly and bounded, and of a refusal only status and code are passed on, never its words.
+ */
 export class Collector {
   #url;
   #fetch;
   #timeout;
 
-  /** @param {string | URL} url where its routes start @param {{fetch?: typeof fetch, timeout?: number}} [options] */
+  /**
+   * @param {string | URL} url where its routes start, such as location.origin
+   * @param {{fetch?: typeof fetch, timeout?: number}} [options] milliseconds for one request
+   */
   constructor(url, { fetch = globalThis.fetch, timeout = 30_000 } = {}) {
-    this.#url = String(url).replace(/\/+$/, "");
+    const address = attempt(() => new URL(url));
+    const near = /^(localhost|127\.[0-9.]+|\[::1\])$/.test(address?.hostname ?? "");
+    if (!address || !(address.protocol === "https:" || (address.protocol === "http:" && near)) || /[?#@]/.test(address.href)) {
+      throw wrongArgument("url", String(url), "give an https address; what travels over http can be read and changed on the way");
+    }
+    this.#url = address.href.replace(/\/+$/, "");
     this.#fetch = fetch;
     this.#timeout = timeout;
   }
 
   /** The round that a study asks now. @param {string} study */
   async round(study) {
-    const { bytes } = await this.#request("GET", `studies/${readName(study, "study")}/round`);
+    const bytes = await this.#request("GET", `studies/${readName(study, "study")}/round`);
     const round = Round.fromJson(bytes);
     if (round.study === study) return round;
     throw invalid("study", round.study, "the collector gave the round of another study: do not answer it");
   }
 
-  /** The title of a poll and its studies, in order. @param {string} poll */
+  /**
+   * What the collector says of a poll, its title and its studies in order: plain JSON, that nobody has checked.
+   * @param {string} poll @returns {Promise<any>}
+   */
   async poll(poll) {
-    const { bytes } = await this.#request("GET", `polls/${readName(poll, "poll")}`);
-    return JSON.parse(readText(bytes));
+    const bytes = await this.#request("GET", `polls/${readName(poll, "poll")}`);
+    const told = attempt(() => JSON.parse(readText(bytes)));
+    if (told !== null) return told;
+    throw new CollectorError("server_unreachable", "the answer is not JSON", "try again later");
   }
 
   /**
@@ -1593,7 +1619,7 @@ export class Collector {
     /** @type {Record<string, string>} */
     const headers = { "Content-Type": "application/json" };
     if (invite !== undefined) headers["Tacit-Invite"] = invite;
-    const { bytes } = await this.#request("POST", `studies/${report.study}/reports`, headers, report.toJson());
+    const bytes = await this.#request("POST", `studies/${report.study}/reports`, headers, report.toJson());
     return Receipt.fromJson(bytes);
   }
 
@@ -1621,9 +1647,10 @@ export class Collector {
       bytes = await readBody(response);
     } catch (cause) {
       if (cause instanceof TacitError) throw cause;
-      throw new CollectorError("collector_unreachable", "the collector did not answer", "try again later", { cause });
+      const hint = "check the address and the network; nothing is lost, try again later";
+      throw new CollectorError("server_unreachable", "the collector did not answer", hint, { cause });
     }
-    if (response.ok) return { bytes };
+    if (response.ok) return bytes;
     throw refusal(response, bytes);
   }
 }
@@ -1649,19 +1676,16 @@ async function readBody(response) {
  * some network puts in between is not the collector.
  * @param {Response} response @param {Uint8Array} bytes
  */
-function refusal(response, bytes) {
-  const { status } = response;
-  const problem = attempt(() => JSON.parse(readText(bytes)));
-  const known = typeof problem?.code === "string" && /^[a-z][a-z0-9_]{0,63}$/.test(problem.code);
-  const seconds = Number(response.headers.get("Retry-After") ?? 0);
+function refusal({ status, headers }, bytes) {
+  const isProblem = headers.get("Content-Type")?.split(";")[0].trim() === "application/problem+json";
+  const code = isProblem ? attempt(() => JSON.parse(readText(bytes)).code) : null;
+  const known = typeof code === "string" && /^[a-z][a-z0-9_]{0,63}$/.test(code);
+  const final = known && status >= 400 && status < 500 && ![408, 425, 429].includes(status);
+  const seconds = Number(headers.get("Retry-After"));
   return new CollectorError(
-    known ? problem.code : "collector_unreachable",
-    `the collector answered ${status}${known && typeof problem.detail === "string" ? `: ${shown(problem.detail)}` : ""}`,
-    known && typeof problem.hint === "string" ? shown(problem.hint) : "try again later",
-    {
-      final: known && status >= 400 && status < 500 && ![408, 425, 429].includes(status),
-      status,
-      retryAfter: seconds > 0 ? Math.min(1000 * seconds, 3_600_000) : 0,
-    },
+    known ? code : "server_unreachable",
+    known ? `the collector answered ${status}, ${code}` : `the answer has status ${status} and is none of the protocol's`,
+    final ? "see what the code means; it is not sent again" : "try again later",
+    { final, status, retryAfter: seconds > 0 ? Math.min(1000 * seconds, 3_600_000) : 0 },
   );
 }

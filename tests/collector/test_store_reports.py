@@ -208,11 +208,11 @@ def test_of_many_writers_of_one_id_one_wins_and_all_are_told_the_truth(store, ur
     found = together(lambda i: stores[i].submit(orders[i]), len(orders))
     held = {bytes(row[1]): row[3] for row in table(store, "reports")}
     assert len(held) == store.study("tea").n == 60
-    new = [s.id for given, outcomes in zip(orders, found, strict=True)
-           for s, o in zip(given, outcomes, strict=True) if o.new]  # fmt: skip
+    new = [s.id for order, outcomes in zip(orders, found, strict=True)
+           for s, o in zip(order, outcomes, strict=True) if o.new]  # fmt: skip
     assert sorted(new) == sorted(held)
-    for given, outcomes in zip(orders, found, strict=True):
-        for s, outcome in zip(given, outcomes, strict=True):
+    for order, outcomes in zip(orders, found, strict=True):
+        for s, outcome in zip(order, outcomes, strict=True):
             assert outcome.code == (None if held[s.id] == s.value else "report_conflict")
     for opened in stores:
         opened.close()
@@ -235,31 +235,32 @@ def test_one_token_and_many_writers_make_one_report(store, url):
 def test_a_close_that_races_with_reports_loses_nothing_and_lets_nothing_in(store, url):
     store.create_study(settings())
     stores = [Store.open(url) for _ in range(3)]
-    parts = [[submissions(store, "tea", 20, seed=97 * i + j) for j in range(30)] for i in range(3)]
+    parts = [submissions(store, "tea", 20, seed=i) for i in range(3)]
     closed, begun = threading.Event(), threading.Event()
 
     def work(i):
         if i == 3:
             begun.wait()
-            store.close_study("tea")
-            closed.set()
+            try:
+                store.close_study("tea")
+            finally:
+                closed.set()
             return store.study("tea").n
-        stored, late = 0, 0
-        for j, part in enumerate(parts[i]):
+        stored = 0
+        for j in range(5000):
             after = closed.is_set()
-            outcomes = stores[i].submit(part)
+            outcomes = stores[i].submit([s._replace(id=secrets.token_bytes(16)) for s in parts[i]])
+            assert {o.code for o in outcomes} in ([{"study_closed"}] if after else [{None}, {"study_closed"}])
             stored += sum(o.new for o in outcomes)
-            late += sum(o.new for o in outcomes) if after else 0
-            assert {o.code for o in outcomes} in ({None}, {"study_closed"})
+            if after:
+                return stored
             if j == 3:
                 begun.set()
-        return stored, late
+        raise AssertionError("the study did not close")
 
     *writers, at_close = together(work, 4)
-    stored = sum(s for s, _ in writers)
-    assert sum(late for _, late in writers) == 0
-    assert at_close == stored == store.study("tea").n == scalar(store, "SELECT count(*) FROM reports")
-    assert 0 < stored < 1800
+    assert sum(writers) == at_close == store.study("tea").n == scalar(store, "SELECT count(*) FROM reports")
+    assert at_close > 0
     for opened in stores:
         opened.close()
 
@@ -303,7 +304,7 @@ def by_client(data):
 
 
 VALUES = st.integers(0, 2**31) | st.lists(st.integers(0, 2**31) | st.integers(0, 12), max_size=6).map(tuple)
-NAMES = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")
+NAMES = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", fullmatch=True)
 
 
 @given(st.binary(min_size=16, max_size=16), NAMES, st.binary(min_size=32, max_size=32), VALUES, st.data())

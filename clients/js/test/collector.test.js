@@ -81,7 +81,7 @@ test("a report travels as its bytes, with the token where there is one", async (
   const { receipts } = await device.flush((pending) => collector.send(pending, { invite: "token-1" }));
   assert.deepEqual(receipts, [new Receipt({ report: report.id, head: HEAD })]);
   assert.deepEqual(seen, [["POST", "/v1/studies/office/reports", report.toJson(), "token-1"]]);
-  assert.deepEqual(await device.pending(), []);
+  assert.deepEqual([await device.pending(), await device.seen("office"), await device.seen("other")], [[], [report.round, HEAD], []]);
   answer = (request, _, response) => (seen.push([request.method, request.url]), response.writeHead(204).end());
   await collector.erase(report);
   assert.deepEqual(seen[1], ["DELETE", `/v1/studies/office/reports/${report.id}`]);
@@ -167,15 +167,31 @@ test("waiting ends when it is called off, and absurd waits are cut", async () =>
 
 test("a collector that hangs is given up after a time", async () => {
   answer = () => {};
-  const error = await refused(() => new Collector(url, { timeout: 50 }).round("office"), "collector_unreachable");
+  const error = await refused(() => new Collector(url, { timeout: 50 }).round("office"), "server_unreachable");
   assert.equal(error.final, false);
-  await refused(() => new Collector("http://127.0.0.1:1").round("office"), "collector_unreachable");
+  await refused(() => new Collector("http://127.0.0.1:1").round("office"), "server_unreachable");
+});
+
+test("a poll is what the collector says, when it is JSON", async () => {
+  const told = { title: "Two questions", studies: ["tea", "ages"], epsilon: 2 };
+  answer = (request, _, response) => response.end(request.url === "/v1/polls/two" ? JSON.stringify(told) : "");
+  assert.deepEqual(await new Collector(url).poll("two"), told);
+  for (const text of ["", "<html>", "\ufeff{}", "[".repeat(2 ** 21)]) {
+    answer = (_, __, response) => response.end(text);
+    await refused(() => new Collector(url).poll("two"), "server_unreachable", "message_too_large");
+  }
+});
+
+test("an address is https, or of this machine", async () => {
+  const bad = ["http://poll.example.org", "ftp://x.org", "https://u@x.org", "https://x.org/?a", "https://x.org/#a", "", "/v1", "javascript:0", "http://127.0.0.1.x.org", "http://localhost.x.org", null];
+  for (const address of bad) assert.equal((await refused(() => new Collector(address), "argument_invalid")).argument, "url");
+  for (const address of ["https://poll.example.org", "https://x.org/base/", new URL("http://localhost:8"), "http://[::1]:8"]) assert.ok(new Collector(address));
 });
 
 test("codes and words of a collector cannot be more than codes and words", async () => {
   for (const document of ['{"code":"<script>"}', '{"code":["x"]}', "null", "[]", '{"code":"__proto__"}', `{"code":"x","detail":"${"<b>".repeat(1000)}"}`, '{"code":"x","detail":{},"hint":[]}']) {
-    answer = (_, __, response) => response.writeHead(422).end(document);
-    const error = await refused(() => new Collector(url).round("office"), "collector_unreachable", "x");
+    answer = (_, __, response) => response.writeHead(422, { "Content-Type": "application/problem+json; charset=utf-8" }).end(document);
+    const error = await refused(() => new Collector(url).round("office"), "server_unreachable", "x");
     assert.ok(error.message.length < 300);
     assert.equal(error.final, error.code === "x");
   }

@@ -67,18 +67,19 @@ const HEAVY = {
   "a label of spaces": canonical(question(["a", " ".repeat(2 ** 20 - 200)])),
 };
 for (const [name, text] of Object.entries(HEAVY)) {
-  test(`one mebibyte of ${name} is refused within two seconds`, async () => {
-    const start = performance.now();
+  test(`one mebibyte of ${name} is refused in two seconds of work`, async () => {
+    const start = process.cpuUsage(); // a busy machine makes no test fail
     for (const read of [parseChannel, Question.fromJson]) {
       await refused(() => read(text), "message_malformed", "message_not_canonical", "field_missing", "field_invalid");
     }
-    assert.ok(performance.now() - start < 2000, `${performance.now() - start} ms`);
+    const { user, system } = process.cpuUsage(start);
+    assert.ok(user + system < 2e6, `${user + system} microseconds`);
   });
 }
 
-test("the largest weights and counts are certified within a second", () => {
+test("the largest weights and counts are certified in a second of work", () => {
   const nines = "9".repeat(128);
-  const start = performance.now();
+  const start = process.cpuUsage();
   const heavy = srr(2 ** 21, nines, "1", "50");
   const certificate = certify(parseChannel(canonical(heavy)));
   assert.equal(certificate.holds, false);
@@ -88,7 +89,7 @@ test("the largest weights and counts are certified within a second", () => {
   const dense = { ...srr(80), kind: "dense", rows };
   for (const field of ["subset", "inside", "outside"]) delete dense[field];
   assert.equal(certify(parseChannel(canonical(dense))).ratio, "1/1");
-  assert.ok(performance.now() - start < 1000);
+  assert.ok(process.cpuUsage(start).user < 1e6);
 });
 
 test("names of JavaScript's own objects are data like any other", async () => {
@@ -192,4 +193,10 @@ test("one message is not taken for another, and no other version is read", async
 test("a refusal is printed in visible ASCII and bounded length", async () => {
   const error = await refused(() => asked({ study: `\u202e\u0007"${"x".repeat(5000)}` }), "field_invalid");
   assert.match(error.message, /^[ -~]{1,300}$/);
+});
+
+test("weights that favour a lie over the answer are refused", async () => {
+  await refused(() => parseChannel(canonical(srr(3, "1", "2"))), "channel_weights");
+  await refused(() => parseChannel(canonical({ ...srr(3), subset: ["0", "1"], inside: ["1", "2", "2"], outside: ["1", "2", "0"] })), "channel_weights");
+  await refused(() => parseChannel(canonical({ ...subset(5, 2), own: "1", other: "2" })), "channel_weights");
 });

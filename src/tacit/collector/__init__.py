@@ -9,6 +9,7 @@
 | `ingest` | many single reports, one transaction |
 | `estimates` | what is known, as the JSON of an estimate |
 | `worker` | a process of its own that reads evidence and publishes rounds and estimates |
+| `pages`, `static/` | the pages for people, and the poll page for another origin |
 
 It needs `pip install tacit[collector]`; the rest of tacit does not.
 """

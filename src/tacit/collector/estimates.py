@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tacit import poisoning
 from tacit.arrays import Floats
 from tacit.collector import bounds
 from tacit.collector.settings import plain_question
@@ -31,6 +32,7 @@ from tacit_client.tables import Binned, Blocks, Dense, Hashed, Subsets
 
 LEVEL = 0.9
 RANKED = 30  # categories up to which the whole matrix of ranks is given
+GAUGED = 200  # categories up to which it is said how far fake reports push
 DIGITS = 6
 POINTS = 200  # of a density
 REMEMBERED = 60  # past estimates, fewer for many categories
@@ -55,10 +57,19 @@ def estimate(
         "level": LEVEL,
         **describe(study),
         "rounds": [_round(rnd, n) for rnd, n in zip(study.rounds, by_round, strict=True)],
-        "poisoning": None,
+        "poisoning": _poisoning(study),
     }
     made["history"] = _history(made, before)
     return made
+
+
+def _poisoning(study: Study) -> dict[str, Any] | None:
+    """How far a hundredth of the reports, were they fakes, could have pushed each estimate."""
+    if not len(study.evidence) or len(study.question.labels) > GAUGED:
+        return None
+    found = poisoning.gauge(study).record()
+    pushes = {name: _known(values) for name, values in found.items() if isinstance(values, list)}
+    return {"fakes": found["fakes"], "n": found["n"], **pushes}
 
 
 def _categories(study: Study) -> dict[str, Any]:
@@ -210,6 +221,11 @@ def _most(values: Floats, end: Any) -> float:
 
 def _pair(point: Floats) -> dict[str, Any]:
     return {"mu": _plain(point[0]), "sigma": _plain(point[1])}
+
+
+def _known(values: list[float | None]) -> list[float | None]:
+    """What `_plain` makes of the numbers that are known."""
+    return [None if value is None else _plain(value) for value in values]
 
 
 def _plain(value: npt.ArrayLike) -> Any:

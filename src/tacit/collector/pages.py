@@ -9,8 +9,8 @@ other code, to everybody or to one person. `write_bundle` writes the poll page f
 collector is named in the page, the browser may talk to nobody else, and the same release writes the same bytes, so
 that everybody can compare the hashes.
 
-No page runs a script or loads a style that is not a file beside it, and none asks a third party for anything; HEADERS hold
-browsers to it.
+No page runs a script or loads a style that is not a file beside it, and none asks a third party for anything: HEADERS
+hold browsers to it.
 
 >>> with tempfile.TemporaryDirectory() as folder:
 ...     made = write_bundle(folder, collector="https://collector.example.org", studies=["office-2026"])
@@ -33,6 +33,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import tacit_client
+from tacit.collector.static import NAME as CLIENT
+from tacit.collector.static import client_js
 from tacit.errors import TacitError
 from tacit_client import check
 
@@ -40,9 +42,6 @@ if TYPE_CHECKING:
     from fastapi import APIRouter, Request, Response
 
 STATIC = Path(__file__).parent / "static"
-CLIENT = "tacit-client.js"
-# In a wheel the client lies beside the pages; in the repository it has a folder of its own.
-CLIENT_FOLDERS = (STATIC, Path(__file__).parents[3] / "clients" / "js")
 PAGES = {
     "/": "index.html",
     "/s/{study}": "poll.html",
@@ -122,16 +121,7 @@ def files() -> list[str]:
 @cache
 def read(name: str) -> bytes:
     """A file of the pages."""
-    folders = CLIENT_FOLDERS if name == CLIENT else (STATIC,)
-    for folder in folders:
-        if (folder / name).is_file():
-            return (folder / name).read_bytes()
-    raise TacitError(
-        "dependency_missing",
-        f"{name} is not in this installation",
-        argument="name",
-        hint="install tacit again",
-    )
+    return client_js() if name == CLIENT else (STATIC / name).read_bytes()
 
 
 def write_bundle(

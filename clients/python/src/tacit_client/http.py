@@ -123,7 +123,15 @@ class Collector:
         if body is not None:
             data = json.dumps(body).encode("utf-8")
             headers["Content-Type"] = REPORT_TYPE
-        answer = self._once(method, path, data, headers, MAX_PLAIN)
+        for attempt in range(self.attempts):
+            try:
+                answer = self._once(method, path, data, headers, MAX_PLAIN)
+                break
+            except TacitError as error:
+                # Nobody listens yet, so nothing was sent: perhaps the server is just starting.
+                if not isinstance(error.__cause__, ConnectionRefusedError) or attempt == self.attempts - 1:
+                    raise
+                self._sleep(backoff(attempt))
         if not 200 <= answer.status < 300:
             raise refusal(answer, trusted=True)
         return _plain(answer.body) if answer.body else None
@@ -166,7 +174,7 @@ class Collector:
             except (OSError, http.client.HTTPException, ValueError) as error:
                 if isinstance(error, TacitError):
                     raise
-                raise _unreachable(f"no answer ({type(error).__name__})") from None
+                raise _unreachable(f"no answer ({type(error).__name__})") from error
             if answer.status not in REDIRECTS:
                 return answer
             if method != "GET" and answer.status not in (307, 308):
@@ -181,11 +189,13 @@ class Collector:
         connection = self._connection()
         try:
             connection.connect()
-            with _deadline(connection.sock, end - time.monotonic()):
+            with _deadline(connection.sock, end - time.monotonic()) as deadline:
                 connection.request(method, target, body, headers)
                 response = connection.getresponse()
                 most = limit if 200 <= response.status < 300 else MAX_PROBLEM
                 data = _read(response, most)
+                if deadline.over:  # what was cut may look like a short answer
+                    raise _unreachable("the answer took too long")
                 return Answer(response.status, {k.lower(): v for k, v in response.getheaders()}, data)
         finally:
             connection.close()
@@ -202,16 +212,19 @@ class _deadline:  # noqa: N801  used as a block, like suppress
     """Cut a connection when its time is over: a time-out of the socket bounds each read, not their sum."""
 
     def __init__(self, connected: socket.socket, seconds: float) -> None:
+        self.over = False
         self._socket = connected
         self._timer = threading.Timer(max(seconds, 0), self._cut)
         self._timer.daemon = True
 
     def _cut(self) -> None:
+        self.over = True
         with suppress(OSError):  # the plain socket's method, below TLS
             socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> _deadline:
         self._timer.start()
+        return self
 
     def __exit__(self, *error: object) -> None:
         self._timer.cancel()

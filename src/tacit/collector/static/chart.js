@@ -179,9 +179,8 @@ export function tableOf({ caption, head, rows }) {
     h("tbody", {}, rows.map((row) => h("tr", {}, row.map((cell, i) => i ? h("td", {}, cell) : h("th", { scope: "row", dir: "auto" }, cell))))));
 }
 
-// A line of numbers onto pixels.
-export function scale(from, to, start, end, log = false) {
-  const f = log ? Math.log : (value) => value;
+// A line of numbers onto pixels, as they are or after a function such as Math.log.
+export function scale(from, to, start, end, f = Number) {
   const span = f(to) - f(from) || 1;
   return (value) => start + (end - start) * (f(value) - f(from)) / span;
 }
@@ -209,4 +208,9 @@ export function logTicks(from, to, most = 7) {
     if (out.length <= most || digits.length === 1) return out;
   }
   return [];
+}
+
+// Shares on an axis of square roots, from 0.
+export function rootTicks(to) {
+  return [0, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1].filter((value) => value <= to);
 }

@@ -9,9 +9,7 @@ start();
 
 async function start() {
   try {
-    const found = await json(path("studies"));
-    const studies = Array.isArray(found) ? found : found.studies;
-    const polls = found.polls ?? [];
+    const [{ studies }, { polls }] = await Promise.all([json(path("studies")), json(path("polls"))]);
     put(main, h("h1", {}, "Questions that keep your answer private"), h("p", { class: "lead" }, "Your answer stays on your device. It sends a report that chance has changed, and the picture of all emerges from many."),
       polls.length ? [h("h2", {}, "Polls"), polls.map(poll)] : [], studies.length ? [polls.length > 0 && h("h2", {}, "Single questions"), studies.map(study)] : h("p", { class: "card" }, "No question is listed here at the moment."));
   } catch (error) {

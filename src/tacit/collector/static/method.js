@@ -19,11 +19,12 @@ export function methodCard(study) {
   const row = (name, value) => [h("dt", {}, name), h("dd", {}, value)];
   return {
     element: h("section", { class: "card" }, h("h2", {}, "How it was made"), facts),
-    show(estimate) {
+    show(estimate, held) {
       put(facts, [
-        row("State", `${estimate.state}, ${many(estimate.n, "report")} held`),
+        row("State", `${estimate.state}, ${many(held, "report")} held`),
         row("Privacy", `epsilon ${decimal(study.epsilon)} for each answer: a report changes any odds at most by the factor ${factor(study.epsilon)}`),
         row("Questions", `policy “${study.policy}”; round ${count(estimate.rounds.length ? estimate.rounds.at(-1).number : 0)} is asked now`),
+        ...(estimate.rounds.length ? [row("Asked now", `the channel ${estimate.rounds.at(-1).words}`)] : []),
         ...(estimate.diagnostics && estimate.used > 0 ? health(estimate.diagnostics).map(([name, value]) => row(name, value)) : []),
       ]);
     },

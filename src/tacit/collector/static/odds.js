@@ -17,7 +17,7 @@ function square(x, on, more) {
 // Of `right` guesses in a hundred, in words that stay true at the ends.
 const times = (right) => right > 99.5 ? "more than 99" : String(Math.ceil(right - 1e-9));
 
-export function oddsFigure(epsilon, id) {
+export function oddsFigure(epsilon, id, answers = "answers you gave") {
   const best = 100 * after(0.5, epsilon);
   const shown = Math.min(Math.ceil(best - 1e-9), 100);
   const title = s("title", { id: `${id}-title` }, "A hundred guesses, before and after the report");
@@ -27,8 +27,8 @@ export function oddsFigure(epsilon, id) {
     title, desc,
     s("text", { class: "big", x: 2, y: 14 }, "50 right"), square(0, 50, 0),
     s("path", { class: "arrow", d: `M${WIDE + 18} ${WIDE / 2 + 24} h32 m-8 -6 l8 6 l-8 6` }),
-    s("text", { class: "big", x: right + 2, y: 14 }, `${times(best)} right`), square(right, 50, shown - 50));
+    s("text", { class: "big", x: right + 2, y: 14 }, best > 99.5 ? "> 99 right" : `${times(best)} right`), square(right, 50, shown - 50));
   return h("figure", { class: "odds" }, picture, h("figcaption", {},
-    `Somebody who guesses which of two answers you gave is right 50 times in 100 without your report, and at most ${times(best)} times in 100 with it. `,
+    `Somebody who guesses which of two ${answers} is right 50 times in 100 without your report, and at most ${times(best)} times in 100 with it. `,
     `In odds: whatever they believed, the report changes it at most by the factor ${factor(epsilon)}.`));
 }

@@ -6,7 +6,8 @@ import { h } from "./page.js";
 import { count, list, many, measure, percent } from "./words.js";
 
 const TOP = 20; // answers that are drawn when there are many
-const COLOURED = 6;
+const COLOURED = 6; // lines with a colour and a name
+const RIBBONS = 3; // of them, with their intervals drawn
 const MINUTES = 20;
 
 export function panels(study) {
@@ -48,7 +49,7 @@ function categories(study) {
   const sorting = [press("by", "By share", "share"), press("by", "As asked", "asked"), press("by", "By name", "label")];
   const all = labels.length > TOP ? press("all", `All ${labels.length}`, true) : null;
   const bars = new Figure({ title: "What people answered", ...kinds.bars, tabulate: (data) => kinds.bars.tabulate({ ...data, items: data.all }), controls: [...sorting, all].filter(Boolean) });
-  const history = new Figure({ title: "How the estimate settled", note: "Shares and their 90 % intervals, by the number of reports and not by the clock.", ...kinds.lines });
+  const history = new Figure({ title: "How the estimate settled", note: "The largest shares, three of them with their 90 % intervals, by the number of reports and not by the clock.", ...kinds.lines });
   const ranks = new Figure({ title: "Which place each answer has", note: "In per cent: how probable each rank is. Rank 1 is the largest share.", ...kinds.ranks });
   const kept = new Figure({ title: "What each round kept apart", ...kinds.kept });
   const error = new Figure({ title: "Accuracy", ...kinds.lines });
@@ -73,9 +74,10 @@ function categories(study) {
       drawBars();
       showHistory(history, estimate, labels);
       showRanks(ranks, estimate, labels);
-      kept.show({ labels, rounds: estimate.rounds }, `${many(estimate.rounds.length, "round")}.`, "Columns are rounds. A filled square: the round's channel tells this answer from the others. An empty one: it does not, and spends its noise elsewhere.");
-      showError(error, estimate, (value) => percent(value, 2), "Total variation: the part of the answers that would have to move for the estimate to be exact.");
-      showPush(push, estimate, labels);
+      kept.element.hidden = estimate.rounds.length < 2;
+      kept.show({ labels, order: ordered(estimate, labels).map(({ key }) => key), rounds: estimate.rounds }, `${many(estimate.rounds.length, "round")}.`, "Columns are rounds. A filled square: the round's channel tells this answer from the others. An empty one: it does not, and spends its noise elsewhere. Rows are sorted by share.");
+      showError(error, estimate, (value, digits) => percent(value, digits === undefined ? 2 : Math.max(digits - 2, 0)), "Total variation: the part of the answers that would have to move for the estimate to be exact.");
+      showPush(push, estimate, labels, points);
     },
   });
 }
@@ -94,11 +96,11 @@ function showHistory(figure, estimate, labels) {
   const coloured = new Map(order.slice(0, COLOURED).map((key, i) => [key, i]));
   const rows = estimate.history.filter(({ n }) => n > 0);
   const series = order.slice(0, TOP).reverse().map((j) => ({
-    key: j, label: labels[j], colour: coloured.get(j), named: coloured.has(j),
+    key: j, label: labels[j], colour: coloured.get(j), named: coloured.has(j), ribbon: coloured.get(j) < RIBBONS,
     points: rows.map((row) => ({ n: row.n, middle: row.estimate[j], ...(coloured.has(j) ? { low: row.low[j], high: row.high[j] } : {}) })),
   }));
-  figure.element.hidden = rows.length === 0;
-  if (rows.length) figure.show({ series, floor: 0, format: (value, axis) => percent(value, axis ? 0 : 1), caption: "Estimates and intervals after each number of reports" },
+  figure.element.hidden = rows.length < 2;
+  if (rows.length > 1) figure.show({ series, floor: 0, root: true, format: (value, digits) => percent(value, digits === undefined ? 1 : Math.max(digits - 2, 0)), caption: "Estimates and intervals after each number of reports" },
     `${many(rows.length, "estimate")}, the last after ${many(rows.at(-1).n, "report")}.`);
 }
 
@@ -106,7 +108,7 @@ function showRanks(figure, { ranks, estimate }, labels) {
   figure.element.hidden = !ranks;
   if (!ranks) return;
   const order = labels.map((_, j) => j).sort((a, b) => estimate[b] - estimate[a]);
-  figure.show({ labels: order.map((j) => labels[j]), values: order.map((j) => ranks[j]) }, `${labels[order[0]]} is the largest with probability ${percent(ranks[order[0]][0])}.`);
+  figure.show({ labels: order.map((j) => labels[j]), values: order.map((j) => ranks[j]) }, `${labels[order[0]]} is the largest with probability ${percent(ranks[order[0]][0], 0)}.`);
 }
 
 const errorOf = (value) => typeof value === "number" ? value : value?.expected;
@@ -114,8 +116,8 @@ const errorOf = (value) => typeof value === "number" ? value : value?.expected;
 // The error that the posterior expects, and what the best static channel could reach: its bound falls like 1 / sqrt(n).
 function showError(figure, estimate, format, note) {
   const rows = estimate.history.filter((row) => row.n > 0 && Number.isFinite(errorOf(row.error)));
-  figure.element.hidden = rows.length === 0;
-  if (!rows.length) return;
+  figure.element.hidden = rows.length < 2;
+  if (rows.length < 2) return;
   const { bound, static: fixed } = estimate.error;
   const series = [{ key: "expected", label: "expected by the posterior", colour: 0, points: rows.map((row) => ({ n: row.n, middle: errorOf(row.error) })) }];
   const curve = (value) => rows.map(({ n }) => ({ n, middle: value * Math.sqrt(estimate.used / n) }));
@@ -126,15 +128,18 @@ function showError(figure, estimate, format, note) {
   figure.show({ series: series.filter(({ points }) => points.length), floor: 0, format, caption: "Error after each number of reports" }, `Expected error ${format(errorOf(estimate.error))}.`, note + reached);
 }
 
-function showPush(figure, { poisoning }, labels) {
+// `poisoning` has arrays `up` and `down`, in the order of the labels or of mu and sigma.
+function showPush(figure, { poisoning, estimate }, labels, words) {
   figure.element.hidden = !poisoning;
-  if (poisoning) figure.show(...pushWords(poisoning, labels));
+  if (!poisoning) return;
+  const { up, down, fakes, n } = poisoning;
+  const order = labels.map((_, j) => j).sort(Array.isArray(estimate) ? (a, b) => estimate[b] - estimate[a] : () => 0).slice(0, TOP);
+  const items = order.map((j) => ({ key: j, label: labels[j], up: up[j], down: down[j], words: [words(-down[j]), words(up[j])] }));
+  figure.show({ items, caption: `How far ${many(fakes, "fake report")} could have pushed each estimate` }, `${many(items.length, "estimate")}.`,
+    `How far ${many(fakes, "fake report")} among ${count(n)} could have pushed each estimate, about: whoever lies in step with others moves a private poll further than an open one.`);
 }
 
-function pushWords(poisoning, labels) {
-  const items = labels.map((label, j) => ({ key: j, label, push: poisoning.shift[j], words: `up to ${(100 * poisoning.shift[j]).toFixed(1)} points` })).sort((a, b) => b.push - a.push).slice(0, TOP);
-  return [{ items, caption: "How far fake reports could have pushed each share", head: ["Answer", "Push"] }, "", `How far ${many(poisoning.fakes, "fake report")} of ${count(poisoning.n)} could have pushed each share.`];
-}
+const points = (value) => `${value < 0 ? "\u2212" : "+"}${Math.abs(100 * value).toFixed(1)} points`;
 
 function numbers(study) {
   const { unit, lowest, highest } = study.question;
@@ -148,13 +153,13 @@ function numbers(study) {
   return shell([shape], [centre, spread, cuts, error, push, pace], {
     pace: showPace(pace),
     show(estimate) {
-      const span = Math.min(estimate.high.mu - estimate.low.mu, estimate.high.sigma - estimate.low.sigma) / 4;
+      const span = Math.min(estimate.high.mu - estimate.low.mu, estimate.high.sigma - estimate.low.sigma);
       const format = (value) => measure(value, span);
       showShape(shape, estimate, unit, format);
       for (const [figure, which] of [[centre, "mu"], [spread, "sigma"]]) showTrace(figure, estimate, which, unit, span);
       cuts.show({ lowest: Number(lowest), highest: Number(highest), unit, rounds: estimate.rounds }, `${many(estimate.rounds.length, "round")}.`);
-      showError(error, estimate, (value) => `${Number(value.toPrecision(2))}`, `Mean absolute error, in ${unit}.`);
-      push.element.hidden = true;
+      showError(error, estimate, (value, digits) => digits === undefined ? String(Number(value.toPrecision(2))) : value.toFixed(digits), `Mean absolute error, in ${unit}.`);
+      showPush(push, estimate, ["mu, the centre", "sigma, the spread"], (value) => `${value < 0 ? "\u2212" : "+"}${Math.abs(value).toPrecision(2)}`);
     },
   });
 }
@@ -172,9 +177,9 @@ function showShape(figure, { density, estimate, low, high, level }, unit, format
 
 function showTrace(figure, estimate, which, unit, span) {
   const rows = estimate.history.filter((row) => row.n > 0 && row.estimate?.[which] !== undefined);
-  figure.element.hidden = rows.length === 0;
-  if (!rows.length) return;
+  figure.element.hidden = rows.length < 2;
+  if (rows.length < 2) return;
   const points = rows.map((row) => ({ n: row.n, middle: row.estimate[which], low: row.low[which], high: row.high[which] }));
-  figure.show({ series: [{ key: which, label: which, colour: which === "mu" ? 0 : 1, points }], format: (value, axis) => axis ? String(value) : measure(value, span), caption: `Estimates of ${which} and intervals, in ${unit}` },
+  figure.show({ series: [{ key: which, label: which, colour: which === "mu" ? 0 : 1, points }], format: (value, digits) => digits === undefined ? measure(value, span) : value.toFixed(digits), caption: `Estimates of ${which} and intervals, in ${unit}` },
     `${which} is ${measure(points.at(-1).middle, span)} ${unit} after ${many(points.at(-1).n, "report")}.`);
 }

@@ -217,7 +217,7 @@ async function showState(card, refused = null) {
   card.status.className = `mark ${state}`;
   card.status.textContent = words;
   const button = (label, work) => h("button", { type: "button", class: "quiet tiny", onclick: (event) => work(card, event.currentTarget) }, label);
-  put(card.buttons, erased ? [] : [state === "received" && button("Send it again", resend), state !== "refused" && button("Erase it at the collector", erase)]);
+  put(card.buttons, erased ? [] : [state === "received" && button("Send it again", resend), state === "received" && button("Erase it at the collector", erase)]);
 }
 
 function refusedWords({ code, hint }) {
@@ -295,7 +295,7 @@ async function erase(card, button) {
 // What a report gives away, as a picture; the sum where there are several.
 function gives() {
   const sum = page.studies.reduce((all, { epsilon }) => all + Number(epsilon), 0);
-  return h("section", { class: "card" }, h("h2", {}, page.studies.length > 1 ? "What all reports together give away, at most" : "What your report gives away, at most"), oddsFigure(sum, "odds"));
+  return h("section", { class: "card" }, h("h2", {}, page.studies.length > 1 ? "What all reports together give away, at most" : "What your report gives away, at most"), oddsFigure(sum, "odds", page.studies.length > 1 ? "sets of answers you gave" : undefined));
 }
 
 function about() {

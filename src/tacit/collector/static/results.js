@@ -46,7 +46,7 @@ async function open() {
   const estimate = await newest();
   page.view = view();
   put(main, page.view.element);
-  page.seen.push({ at: Date.now(), n: page.study.n ?? 0 });
+  tally(page.study.n ?? 0);
   show(estimate);
   setInterval(() => page.view.pace(page.seen), 10_000);
   if (page.estimate?.state === "closed" || page.study.state === "closed") {
@@ -77,18 +77,17 @@ async function newest() {
 }
 
 function hear(event, data) {
-  const message = JSON.parse(data);
-  if (event === "count") tally(message.n);
-  if (event === "estimate") {
-    if (message.rounds) show(message);
-    else newest().then(show, () => {});
-  }
+  const now = JSON.parse(data);
+  if (now.state === "closed" && page.study.state !== "closed") return void location.reload();
+  if (event === "count") tally(now.n);
+  if (event === "estimate" && now.estimates > 0) newest().then(show, () => {}); // the next event tells again
+  return undefined;
 }
 
 function tally(n) {
   if (!Number.isInteger(n)) return;
   page.seen.push({ at: Date.now(), n });
-  page.view.count(n);
+  page.view.count(n, page.estimate?.used);
   page.view.pace(page.seen);
 }
 
@@ -98,13 +97,9 @@ function live(state) {
 }
 
 function show(estimate) {
-  if (!estimate) {
-    tally(page.study.n ?? 0);
-    return;
-  }
+  if (!estimate) return;
   page.estimate = estimate;
-  tally(estimate.n);
-  page.view.show(estimate);
+  page.view.show(estimate, page.seen.at(-1).n);
   if (Date.now() - page.said > QUIET) {
     page.said = Date.now();
     document.getElementById("news").textContent = `Estimate from ${many(estimate.used, "report")}.`;
@@ -131,17 +126,18 @@ function view() {
   return {
     element,
     pace: (seen) => charts.pace(seen),
-    count(n) {
+    count(n, used = null) {
+      if (used !== null) tiles.used.say(count(used), n > used ? `${many(n - used, "report")} wait for the next refresh` : "all that are held");
       tiles.reports.say(count(n), study.expected ? `of ${count(study.expected)} planned` : "", study.expected ? n / study.expected : null);
     },
-    show(estimate) {
+    show(estimate, held) {
       const some = estimate.used > 0;
       empty.hidden = some;
       charts.element.hidden = !some;
-      tiles.used.say(count(estimate.used), estimate.n > estimate.used ? `${many(estimate.n - estimate.used, "report")} wait for the next refresh` : "all that are held");
+      this.count(held, estimate.used);
       tiles.error.say(...errorWords(estimate, some));
       if (some) charts.show(estimate);
-      method.show(estimate);
+      method.show(estimate, held);
     },
   };
 }

@@ -10,7 +10,7 @@ export const percent = (share, digits = 1) => `${(100 * share).toFixed(digits)} 
 // A number with as many digits as its scale bears: `span` is the width that matters, such as that of an interval.
 export function measure(value, span) {
   if (!Number.isFinite(value)) return "unknown";
-  const digits = span > 0 ? Math.min(Math.max(Math.ceil(-Math.log10(span)) + 2, 0), 10) : 2;
+  const digits = span > 0 ? Math.min(Math.max(Math.ceil(-Math.log10(span)) + 1, 0), 10) : 2;
   return value.toFixed(digits).replace("-", "\u2212");
 }
 
@@ -33,3 +33,11 @@ export const many = (n, one, more = `${one}s`) => `${count(n)} ${n === 1 ? one :
 export const ordinal = (n) => `${n}${n % 100 >= 11 && n % 100 <= 13 ? "th" : ["th", "st", "nd", "rd"][n % 10] ?? "th"}`;
 
 export const list = (words) => words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} and ${words.at(-1)}`;
+
+// How many digits after the point tell neighbouring marks of an axis apart, and write each in full.
+export function step(marks, unit = 1) {
+  for (let digits = 0; digits < 8; digits++) {
+    if (marks.every((mark) => Math.abs(mark * unit - Number((mark * unit).toFixed(digits))) < 1e-9 * unit)) return digits;
+  }
+  return 8;
+}
