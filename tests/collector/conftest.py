@@ -70,7 +70,7 @@ class Server:
         deadline = time.monotonic() + 30
         while True:
             try:
-                engine = create_engine(self.url("postgres"))
+                engine = create_engine(self.url("public"))
                 with engine.connect():
                     break
             except Exception:
@@ -85,15 +85,15 @@ class Server:
         self.process.send_signal(signal.SIGQUIT)
         self.process.wait(30)
 
-    def url(self, name):
-        return f"postgresql+psycopg://tacit@/{name}?host={self.folder}"
+    def url(self, schema):
+        return f"postgresql+psycopg://tacit@/postgres?host={self.folder}&options=-csearch_path%3D{schema}"
 
     def fresh(self):
-        """The URL of a new, empty database."""
+        """The URL of a new, empty schema, which is made faster than a database."""
         name = f"t{secrets.token_hex(6)}"
-        engine = create_engine(self.url("postgres"), isolation_level="AUTOCOMMIT")
-        with engine.connect() as connection:
-            connection.execute(text(f"CREATE DATABASE {name}"))
+        engine = create_engine(self.url("public"))
+        with engine.begin() as connection:
+            connection.execute(text(f"CREATE SCHEMA {name}"))
         engine.dispose()
         return self.url(name)
 
@@ -104,8 +104,7 @@ def postgres():
     folder = tempfile.mkdtemp(prefix="tacit-pg")
     server = Server(folder)
     yield server
-    server.process.send_signal(signal.SIGINT)
-    server.process.wait(30)
+    server.stop()
     shutil.rmtree(folder)
 
 

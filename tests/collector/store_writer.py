@@ -1,4 +1,4 @@
-"""A process that stores reports until it is killed, and prints the ids that were confirmed: `store_writer.py URL SEED`."""
+"""A process that stores reports until it is killed and prints what was confirmed: `store_writer.py URL SEED`."""
 
 import resource
 import secrets

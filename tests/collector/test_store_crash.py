@@ -37,7 +37,7 @@ def test_a_writer_that_is_killed_has_lost_nothing_that_it_confirmed(url):
     store = Store.open(url)
     store.create_study(settings())
     rng, told = random.Random(4), set()
-    for run in range(4):
+    for run in range(3):
         writers = [writer(url, 10 * run + i) for i in range(2)]
         for process in writers:
             assert process.stdout.readline() == "begun\n", process.stderr.read()
