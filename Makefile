@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 SOURCES := pyproject.toml clients/python/pyproject.toml constraints.txt
 TESTS ?= tests
 
-.PHONY: help demo test check lint types imports docs bench accuracy adobest truncation real reference sketches wheels test-wheel test-plain vectors clean
+.PHONY: help demo serve audit test check lint types imports docs bench accuracy adobest truncation real reference sketches wheels test-wheel test-plain vectors clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -28,6 +28,12 @@ $(VENV)/bench: $(VENV)/base
 
 demo: $(VENV)/base  ## an adaptive study of 10,000 real devices, beside other policies
 	$(BIN)/tacit demo --plot demo.png
+
+serve: $(VENV)/dev  ## a collector that 300 people answer over HTTP, and its estimate: about half a minute
+	TACIT_PORT=0 $(BIN)/tacit serve --demo --people 300 --seconds 20
+
+audit: $(VENV)/dev  ## known weaknesses of what is pinned; says so loudly when the advisories cannot be reached
+	$(BIN)/python .ci/audit
 
 test: $(VENV)/dev  ## all tests
 	$(BIN)/python -m pytest $(TESTS) -n auto

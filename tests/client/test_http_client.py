@@ -281,7 +281,8 @@ def test_nobody_there():
     "url",
     ["http://poll.example.org", "http://127.0.0.1.example.org", "ftp://x.example", "poll.example.org", "", 7, None,
      "https://user:pw@x.example", "https://x.example?a=b", "https://x.example#a", "https://", "https://x.example:0",
-     "https://x.example:99999", "https://bücher.example", "https://x.example/\r\nHost: y", "https://x y", "javascript:1"],
+     "https://x.example:99999", "https://bücher.example", "https://x.example/\r\nHost: y", "https://x y",
+     "javascript:1"],
 )  # fmt: skip
 def test_addresses_that_are_refused(url):
     with refused("argument_invalid"):

@@ -38,7 +38,11 @@ def serving(folder, *options):
 
 def children(pid):
     """The processes that a process has started."""
-    return [int(p) for task in Path(f"/proc/{pid}/task").iterdir() for p in (task / "children").read_text().split()]
+    return [
+        int(p)
+        for task in Path(f"/proc/{pid}/task").iterdir()
+        for p in (task / "children").read_text().split()
+    ]
 
 
 def alive(pid):

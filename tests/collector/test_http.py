@@ -8,7 +8,18 @@ import threading
 import httpx
 import pytest
 from http_support import (
-    AS_ADMIN, JSON, KEY, LABELS, LINES, PATIENCE, code, collecting, make, report, send, settings,
+    AS_ADMIN,
+    JSON,
+    KEY,
+    LABELS,
+    LINES,
+    PATIENCE,
+    code,
+    collecting,
+    make,
+    report,
+    send,
+    settings,
 )  # fmt: skip
 
 import tacit

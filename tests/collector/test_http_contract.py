@@ -1,6 +1,7 @@
-"""Requests made from the OpenAPI document: none is answered by a 500, and every answer is one that the document describes.
+"""Requests made from the OpenAPI document: no answer is a 500, and each is one that the document describes.
 
-Schemathesis makes them, from a fixed seed. Every public route is in the document, in the protocol's page, and in neither alone.
+Schemathesis makes them, from a fixed seed. Every public route is in the document, in the protocol's page, and in
+neither alone.
 """
 
 import re

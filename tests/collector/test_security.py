@@ -7,7 +7,7 @@ import socket
 import sqlite3
 import threading
 import time
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -46,16 +46,12 @@ def raw(client, data, seconds=PATIENCE):
     where = urlsplit(str(client.base_url))
     with socket.create_connection((where.hostname, where.port), timeout=seconds) as connection:
         connection.settimeout(seconds)
-        try:
+        with suppress(BrokenPipeError, ConnectionResetError):
             connection.sendall(data)
-        except (BrokenPipeError, ConnectionResetError):
-            pass
         out = b""
-        try:
+        with suppress(ConnectionResetError, TimeoutError):
             while chunk := connection.recv(65536):
                 out += chunk
-        except (ConnectionResetError, TimeoutError):
-            pass
         return out
 
 
@@ -71,7 +67,7 @@ def test_every_answer_has_security_headers_and_none_names_the_server(client):
     ]
     for path in paths:
         answer = client.get(path)
-        assert EVERYWHERE <= set(answer.headers), path
+        assert set(answer.headers) >= EVERYWHERE, path
         policy = answer.headers["content-security-policy"]
         assert "default-src 'none'" in policy
         assert "frame-ancestors 'none'" in policy
@@ -303,11 +299,13 @@ def test_a_reader_that_does_not_read_is_left(tmp_path, monkeypatch):
             connection.connect((where.hostname, where.port))
             connection.sendall(b"GET /v1/studies/wide/round HTTP/1.1\r\nHost: x\r\n\r\n" * 40)
             time.sleep(3)
-            size = 0
-            with pytest.raises(ConnectionResetError):  # cut, not finished
+            size, cut = 0, False
+            try:
                 while chunk := connection.recv(1 << 20):
                     size += len(chunk)
-                raise ConnectionResetError
+            except ConnectionResetError:
+                cut = True
+            assert cut or size
             assert size < 40 * 300_000
         assert client.get("/v1").status_code == 200
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import quote
@@ -36,6 +37,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")
 Name = Annotated[str, typer.Argument(help="Name of the study.")]
 PollName = Annotated[str, typer.Argument(help="Name of the poll.")]
 HERE = "http://127.0.0.1:8000"
+ATTEMPTS = 6  # a server that was started a moment ago has a quarter of a minute
 
 
 def key(file: Path | None) -> str | None:
@@ -59,7 +61,7 @@ def key(file: Path | None) -> str | None:
 
 def ask(server: str, file: Path | None, method: str, path: str, body: object = None) -> Any:
     """One call, with the key if there is one."""
-    return Collector(server).call(method, path, body, key(file))
+    return Collector(server, attempts=ATTEMPTS).call(method, path, body, key(file))
 
 
 def study_path(name: str, *rest: str) -> str:
@@ -200,9 +202,23 @@ def invite(
 
 
 @study_app.command("estimate")
-def estimate(name: Name, server: Server = HERE, key_file: KeyFile = None, as_json: AsJson = False) -> None:
+def estimate(
+    name: Name,
+    wait: Annotated[float, typer.Option(help="Seconds to wait for the first estimate.")] = 0.0,
+    server: Server = HERE,
+    key_file: KeyFile = None,
+    as_json: AsJson = False,
+) -> None:
     """Show the newest estimate."""
-    found = ask(server, key_file, "GET", study_path(name, "estimate"))
+    end = time.monotonic() + wait
+    while True:
+        try:
+            found = ask(server, key_file, "GET", study_path(name, "estimate"))
+            break
+        except TacitError as error:
+            if error.code != "estimate_unknown" or time.monotonic() >= end:
+                raise
+            time.sleep(0.5)
     if as_json:
         print(json.dumps(found))
         return

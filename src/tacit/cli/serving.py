@@ -41,7 +41,9 @@ Database = Annotated[
 def serve(
     database: Database = DATABASE,
     host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on; 0 for a free one.")] = 8000,
+    port: Annotated[
+        int, typer.Option(envvar="TACIT_PORT", help="Port to listen on; 0 for a free one.")
+    ] = 8000,
     workers: Annotated[int, typer.Option(help="Server processes that share the port.")] = 1,
     no_worker: Annotated[
         bool, typer.Option("--no-worker", help="Leave `tacit worker` to somebody else.")

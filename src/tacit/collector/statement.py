@@ -33,7 +33,8 @@ NOT_STORED = (
 ERASURE = "whoever holds the id of a report can have it erased; the device keeps the id"
 SERVED_CODE = (
     "A page that the collector itself serves protects against an honest operator only: whoever serves the code can "
-    "change it, for all or for one person. Against a dishonest operator answer with tacit_client, or through a page that somebody else serves."
+    "change it, for all or for one person. Against a dishonest operator answer with tacit_client, or "
+    "through a page that somebody else serves."
 )
 
 

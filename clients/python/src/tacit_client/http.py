@@ -123,7 +123,15 @@ class Collector:
         if body is not None:
             data = json.dumps(body).encode("utf-8")
             headers["Content-Type"] = REPORT_TYPE
-        answer = self._once(method, path, data, headers, MAX_PLAIN)
+        for attempt in range(self.attempts):
+            try:
+                answer = self._once(method, path, data, headers, MAX_PLAIN)
+                break
+            except TacitError as error:
+                # Nobody listens yet, so nothing was sent: perhaps the server is just starting.
+                if not isinstance(error.__cause__, ConnectionRefusedError) or attempt == self.attempts - 1:
+                    raise
+                self._sleep(backoff(attempt))
         if not 200 <= answer.status < 300:
             raise refusal(answer, trusted=True)
         return _plain(answer.body) if answer.body else None
@@ -166,7 +174,7 @@ class Collector:
             except (OSError, http.client.HTTPException, ValueError) as error:
                 if isinstance(error, TacitError):
                     raise
-                raise _unreachable(f"no answer ({type(error).__name__})") from None
+                raise _unreachable(f"no answer ({type(error).__name__})") from error
             if answer.status not in REDIRECTS:
                 return answer
             if method != "GET" and answer.status not in (307, 308):
