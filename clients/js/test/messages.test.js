@@ -194,3 +194,9 @@ test("a refusal is printed in visible ASCII and bounded length", async () => {
   const error = await refused(() => asked({ study: `\u202e\u0007"${"x".repeat(5000)}` }), "field_invalid");
   assert.match(error.message, /^[ -~]{1,300}$/);
 });
+
+test("weights that favour a lie over the answer are refused", async () => {
+  await refused(() => parseChannel(canonical(srr(3, "1", "2"))), "channel_weights");
+  await refused(() => parseChannel(canonical({ ...srr(3), subset: ["0", "1"], inside: ["1", "2", "2"], outside: ["1", "2", "0"] })), "channel_weights");
+  await refused(() => parseChannel(canonical({ ...subset(5, 2), own: "1", other: "2" })), "channel_weights");
+});

@@ -108,6 +108,21 @@ for (const [kind, make] of Object.entries(KINDS)) {
   });
 }
 
+test("local: rows are read and written under the lock of their name", async () => {
+  let held = null;
+  const touched = [];
+  const locks = {
+    async request(name, work) {
+      held = name;
+      await work();
+      held = null;
+    },
+  };
+  const storage = { getItem: () => (touched.push(["read", held]), null), setItem: () => void touched.push(["written", held]) };
+  await new LocalStore("mine", { storage, locks }).transact(() => (touched.push(["decided", held]), row("a")));
+  assert.deepEqual(touched, ["read", "decided", "written"].map((step) => [step, "tacit-store:mine"]));
+});
+
 test("local: a full storage refuses, and keeps what it has", async () => {
   const storage = new FakeStorage(450);
   const device = new Device(new LocalStore("tacit", { storage, locks: new FakeLocks() }), { cap: 1, total: 9 });
