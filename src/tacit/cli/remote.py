@@ -37,7 +37,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")
 Name = Annotated[str, typer.Argument(help="Name of the study.")]
 PollName = Annotated[str, typer.Argument(help="Name of the poll.")]
 HERE = "http://127.0.0.1:8000"
-ATTEMPTS = 6  # a server that was started a moment ago has a quarter of a minute
+ATTEMPTS = 4  # a server that was started a moment ago has a few seconds
 
 
 def key(file: Path | None) -> str | None:
