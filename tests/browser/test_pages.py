@@ -13,9 +13,6 @@ from pages_support import KEY, NUMBER, TRAVEL, Watched, browser, collector, unti
 
 from requirements import require
 
-pytest.importorskip("fastapi")
-pytest.importorskip("playwright")
-
 LONG = [
     "word " * 39 + "end",
     "هل تفضل القهوة العربية مع الهيل والتمر في الصباح الباكر",

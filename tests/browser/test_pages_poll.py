@@ -10,9 +10,6 @@ import threading
 import pytest
 from pages_support import AS_ADMIN, NUMBER, Watched, browser, collector, until
 
-pytest.importorskip("fastapi")
-pytest.importorskip("playwright")
-
 from tacit.collector import pages
 from tacit_client import Report, TacitError
 

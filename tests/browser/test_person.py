@@ -19,15 +19,10 @@ from pathlib import Path
 
 import httpx
 import numpy as np
-import pytest
 from pages_support import Watched, browser, until
 
-from requirements import require
-
-pytest.importorskip("fastapi")
-pytest.importorskip("playwright")
-
 import tacit
+from requirements import require
 from tacit_client import Device, Round, Store, flush
 from tacit_client.http import Collector
 from tacit_client.messages import value_from_text

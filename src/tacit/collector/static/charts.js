@@ -72,9 +72,9 @@ export const ranks = {
       values[j].forEach((value, r) => {
         const g = pen.mark(`cell ${j} ${r}`, {}, [label, `rank ${r + 1}`, percent(value, 0)]);
         pen.draw(`square ${j} ${r}`, "rect", { class: "cell", x: left + r * cell + 1, y: y + 1, width: Math.max(cell - 2, 1), height: tall - 2, rx: 3 }, null, g);
-        pen.draw(`heat ${j} ${r}`, "rect", { class: "heat", x: left + r * cell + 1, y: y + 1, width: Math.max(cell - 2, 1), height: tall - 2, rx: 3, "fill-opacity": (0.95 * value ** 0.7).toFixed(3) }, null, g);
+        pen.draw(`heat ${j} ${r}`, "rect", { class: "heat rank", x: left + r * cell + 1, y: y + 1, width: Math.max(cell - 2, 1), height: tall - 2, rx: 3, "fill-opacity": (value ** 0.7).toFixed(3) }, null, g);
         if (cell >= 38 && value >= 0.005) {
-          pen.draw(`text ${j} ${r}`, "text", { class: value > 0.45 ? "in dark" : "in", x: left + (r + 0.5) * cell, y: y + tall / 2 + 4.5, "text-anchor": "middle" }, (100 * value).toFixed(0), g);
+          pen.draw(`text ${j} ${r}`, "text", { class: "in", x: left + (r + 0.5) * cell, y: y + tall / 2 + 4.5, "text-anchor": "middle" }, (100 * value).toFixed(0), g);
         }
       });
     });

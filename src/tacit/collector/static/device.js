@@ -104,7 +104,7 @@ export class Own {
     return localStorage.getItem(`tacit-erased:${report.id}`) !== null;
   }
 
-  // A receipt is here for everything: the token has done its work.
+  // A receipt is here for every question of the page: the token has done its work.
   forgetInvite() {
     sessionStorage.removeItem(INVITE);
   }

@@ -11,7 +11,7 @@ export const hosted = collector !== "";
 const SVG = "http://www.w3.org/2000/svg";
 const MESSAGE_LIMIT = 1 << 20;
 
-// Elements without markup: text is only ever set as text. `on*` are listeners, `data` and `aria` are spread.
+// Elements without markup: text is only ever set as text. `on*` are listeners; what is null, undefined or false is left out.
 export function h(tag, attributes = {}, ...children) {
   return fill(document.createElement(tag), attributes, children);
 }

@@ -247,7 +247,7 @@ async function deliver() {
   const shown = page.cards.filter(({ report }) => report);
   for (const card of shown) await showState(card, refused.get(card.study.name) ?? null);
   if (!refused.size && shown.length) {
-    page.own.forgetInvite();
+    if (page.cards.every(({ open }) => !open)) page.own.forgetInvite(); // a poll's token is good for each of its questions
     say("Your report was received.");
   } else if (refused.size) say("The collector did not take your report.");
 }

@@ -49,16 +49,13 @@ async function open() {
   tally(page.study.n ?? 0);
   show(estimate);
   setInterval(() => page.view.pace(page.seen), 10_000);
-  if (page.estimate?.state === "closed" || page.study.state === "closed") {
-    live("closed");
-    return;
-  }
+  if (page.estimate?.state === "closed") return; // the last estimate of a closed study may still be on its way
   let first = true;
   const ended = await listen(path("studies", name, "events"), {
     key: page.key,
     hear,
     state(state) {
-      live(state);
+      if (page.estimate?.state !== "closed") live(state);
       if (state === "live" && !first) newest().then(show, () => {}); // what came while nobody listened
       first = false;
     },
@@ -99,6 +96,7 @@ function live(state) {
 function show(estimate) {
   if (!estimate) return;
   page.estimate = estimate;
+  if (estimate.state === "closed") live("closed");
   page.view.show(estimate, page.seen.at(-1).n);
   if (Date.now() - page.said > QUIET) {
     page.said = Date.now();
