@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 SOURCES := pyproject.toml clients/python/pyproject.toml constraints.txt
 TESTS ?= tests
 
-.PHONY: help demo serve audit test check lint types imports docs bench accuracy adobest truncation real poisoning reference sketches wheels test-wheel test-plain vectors clean
+.PHONY: help demo serve audit test check lint types imports docs bench accuracy adobest truncation real poisoning reference sketches wheels test-wheel test-plain faults load vectors clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -84,6 +84,12 @@ poisoning: $(VENV)/dev  ## studies with hostile respondents; goes on where it st
 	$(BIN)/python -m experiments.poisoning.run
 	$(BIN)/python -m experiments.poisoning.summary --write
 	$(BIN)/python -m experiments.poisoning.figures
+
+faults: $(VENV)/dev  ## 1,000 runs of a collector whose network and processes fail at random, about an hour and a half
+	$(BIN)/python tests/faults/fault_simulation.py --runs 1000 --workers 2
+
+load: $(VENV)/dev  ## how much a collector takes in, on SQLite and PostgreSQL; about ten minutes on a machine with nothing else to do
+	$(BIN)/python benchmarks/collector.py
 
 reference: $(VENV)/bench  ## long NUTS runs for the tests of the exact sampler, about ten minutes
 	$(BIN)/python tests/posterior/make_reference.py

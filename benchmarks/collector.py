@@ -116,8 +116,8 @@ class Server:
 
     def memory(self) -> dict[str, float]:
         """MiB that the server process and the worker hold; they are children, begun in this order."""
-        parent = self.process.pid
-        children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+        lists = Path(f"/proc/{self.process.pid}/task").glob("*/children")
+        children = sorted(int(pid) for each in lists for pid in each.read_text().split())
         return {
             f"{name} MiB": resident(pid) for name, pid in zip(("server", "worker"), children, strict=True)
         }
@@ -131,7 +131,7 @@ class Server:
             self.process.wait()
 
 
-def resident(pid: str) -> float:
+def resident(pid: int) -> float:
     """MiB of memory that a process holds."""
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("VmRSS"):

@@ -109,8 +109,9 @@ def _length(head: bytes) -> int:
 class _Run:
     """The requests of one load, the connections that carry them, and what came back."""
 
-    def __init__(self, requests: Iterator[bytes], total: int) -> None:
+    def __init__(self, requests: Iterator[bytes], total: int, closed: bool) -> None:
         self.requests = requests
+        self.closed = closed
         self.total = total
         self.free: deque[Connection] = deque()
         self.waiting: deque[float] = deque()  # when each request that found no free connection was due
@@ -128,7 +129,8 @@ class _Run:
         self.latencies.append(time.perf_counter() - connection.due)
         self.statuses[connection.status] += 1
         if self.waiting:
-            connection.send(next(self.requests), self.waiting.popleft())
+            due = self.waiting.popleft()
+            connection.send(next(self.requests), time.perf_counter() if self.closed else due)
         else:
             self.free.append(connection)
         if len(self.latencies) == self.total and not self.done.done():
@@ -140,7 +142,7 @@ class _Run:
 
 
 async def _load(port: int, requests: Sequence[bytes], due: np.ndarray, connections: int) -> Load:
-    run = _Run(iter(requests), len(requests))
+    run = _Run(iter(requests), len(requests), closed=not due.any())
     loop = asyncio.get_running_loop()
     opened = [
         await loop.create_connection(lambda: Connection(run), "127.0.0.1", port) for _ in range(connections)
@@ -162,7 +164,10 @@ async def _load(port: int, requests: Sequence[bytes], due: np.ndarray, connectio
 
 
 def load(port: int, requests: Sequence[bytes], rate: float, connections: int = 64, seed: int = 0) -> Load:
-    """Send the requests to a server on this machine at `rate` a second; an infinite rate is a closed loop."""
+    """Send the requests to a server on this machine at `rate` a second.
+
+    An infinite rate is a closed loop: each connection sends when it has its answer, and a latency counts from there.
+    """
     rng = np.random.default_rng(seed)
     due = np.zeros(len(requests)) if np.isinf(rate) else arrivals(len(requests), rate, rng)
     return asyncio.run(_load(port, requests, due, connections))
