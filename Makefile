@@ -15,7 +15,7 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/base: $(SOURCES) | $(BIN)/python
-	$(PIP) install -c constraints.txt -e clients/python -e '.[plot]'
+	$(PIP) install -c constraints.txt -e clients/python -e '.[plot,collector]'
 	@touch $@
 
 $(VENV)/dev: $(SOURCES) | $(BIN)/python
@@ -26,11 +26,12 @@ $(VENV)/bench: $(VENV)/base
 	$(PIP) install -c constraints.txt -e '.[plot,bench]'
 	@touch $@
 
-demo: $(VENV)/base  ## an adaptive study of 10,000 real devices, beside other policies
+demo: $(VENV)/base  ## an adaptive study of 10,000 real devices, beside other policies; then a collector that 300 people answer over HTTP
 	$(BIN)/tacit demo --plot demo.png
-
-serve: $(VENV)/dev  ## a collector that 300 people answer over HTTP, and its estimate: about half a minute
 	TACIT_PORT=0 $(BIN)/tacit serve --demo --people 300 --seconds 20
+
+serve: $(VENV)/base  ## a collector with a sample poll, to be looked at in a browser until Ctrl-C; 300 people answer beside you
+	$(BIN)/tacit serve --demo --people 300
 
 audit: $(VENV)/dev  ## known weaknesses of what is pinned; says so loudly when the advisories cannot be reached
 	$(BIN)/python .ci/audit
