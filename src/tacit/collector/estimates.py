@@ -25,6 +25,8 @@ from tacit import poisoning
 from tacit.arrays import Floats
 from tacit.collector import bounds
 from tacit.collector.settings import plain_question
+from tacit.errors import TacitError
+from tacit.poisoning import gauge
 from tacit.posterior import NumberPosterior, Posterior
 from tacit.study import Study
 from tacit_client import Round
@@ -191,6 +193,20 @@ def _cut_words(table: Binned, unit: str) -> str:
     if len(cuts) == 1:
         return f"asks on which side of {cuts[0]} {unit} the number lies"
     return f"asks in which of {table.k} intervals the number lies, cut from {cuts[0]} to {cuts[-1]} {unit}"
+
+
+def _poisoning(study: Study) -> dict[str, Any] | None:
+    """How far fake reports, one for each hundred, could push each estimate; None where that is not known."""
+    if not len(study.evidence):
+        return None
+    try:
+        record = gauge(study, posterior=study.posterior()).record()
+    except TacitError:  # the channel of a matrix of one's own, say; the estimate stands all the same
+        return None
+    return {
+        name: [None if v is None else _plain(v) for v in value] if isinstance(value, list) else value
+        for name, value in record.items()
+    }
 
 
 def _history(made: dict[str, Any], before: dict[str, Any] | None) -> list[dict[str, Any]]:
