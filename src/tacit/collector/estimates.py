@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tacit import poisoning
 from tacit.arrays import Floats
 from tacit.collector import bounds
 from tacit.collector.settings import plain_question
@@ -63,15 +62,6 @@ def estimate(
     }
     made["history"] = _history(made, before)
     return made
-
-
-def _poisoning(study: Study) -> dict[str, Any] | None:
-    """How far a hundredth of the reports, were they fakes, could have pushed each estimate."""
-    if not len(study.evidence) or len(study.question.labels) > GAUGED:
-        return None
-    found = poisoning.gauge(study).record()
-    pushes = {name: _known(values) for name, values in found.items() if isinstance(values, list)}
-    return {"fakes": found["fakes"], "n": found["n"], **pushes}
 
 
 def _categories(study: Study) -> dict[str, Any]:
@@ -197,7 +187,7 @@ def _cut_words(table: Binned, unit: str) -> str:
 
 def _poisoning(study: Study) -> dict[str, Any] | None:
     """How far fake reports, one for each hundred, could push each estimate; None where that is not known."""
-    if not len(study.evidence):
+    if not len(study.evidence) or len(study.question.labels) > GAUGED:
         return None
     try:
         record = gauge(study, posterior=study.posterior()).record()
@@ -237,11 +227,6 @@ def _most(values: Floats, end: Any) -> float:
 
 def _pair(point: Floats) -> dict[str, Any]:
     return {"mu": _plain(point[0]), "sigma": _plain(point[1])}
-
-
-def _known(values: list[float | None]) -> list[float | None]:
-    """What `_plain` makes of the numbers that are known."""
-    return [None if value is None else _plain(value) for value in values]
 
 
 def _plain(value: npt.ArrayLike) -> Any:
