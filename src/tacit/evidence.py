@@ -25,6 +25,7 @@ import io
 import json
 import zipfile
 import zlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
@@ -38,7 +39,7 @@ from tacit.arrays import Floats, Integers
 from tacit.channels import Channel
 from tacit.errors import TacitError
 from tacit.likelihood import Likelihood, MomentLikelihood, SumLikelihood, TableLikelihood
-from tacit_client import check
+from tacit_client import Round, check
 
 MAX_DISTINCT = 2**17
 FORMAT = 1
@@ -150,6 +151,35 @@ class Evidence:
         if counts is None:
             raise arrays.refuse(counts, "counts", "give how often each report was made, or use add")
         return self + Evidence((Tally.of(_channel(channel), reports, counts),))
+
+    @classmethod
+    def from_table(
+        cls,
+        source: object,
+        rounds: Iterable[Round],
+        *,
+        engine: str = "duckdb",
+        table: str = "reports",
+        study: str | None = None,
+        skip_bad: bool = False,
+        check_ids: bool = True,
+    ) -> Evidence:
+        """The evidence of a table of reports: files, a data frame, or a table of a database, see `tacit.warehouse`.
+
+        The text columns are `study`, `round` (the id of one of `rounds`) and `value`; an `id` is optional. The
+        counting is done by the engine: "duckdb", "sqlite", "postgres" or "spark".
+        """
+        from tacit import warehouse  # built on this module; the engines are optional packages
+
+        return warehouse.aggregate(
+            source,
+            rounds,
+            engine=engine,
+            table=table,
+            study=study,
+            skip_bad=skip_bad,
+            check_ids=check_ids,
+        ).evidence
 
     def __add__(self, other: Evidence) -> Evidence:
         if not isinstance(other, Evidence):

@@ -1,7 +1,7 @@
 """The command line: `tacit channel`, `tacit audit`, `tacit plan`, `tacit simulate`, `tacit demo`,
-`tacit sketch`."""
+`tacit aggregate`, `tacit sketch`."""
 
-from tacit.cli import channel, studies
+from tacit.cli import aggregate, channel, studies
 from tacit.cli.base import app, main
 
-__all__ = ["app", "channel", "main", "studies"]
+__all__ = ["aggregate", "app", "channel", "main", "studies"]
