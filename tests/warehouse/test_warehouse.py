@@ -204,10 +204,14 @@ def test_a_report_that_is_there_twice_counts_once(store, tmp_path):
     assert (found.evidence == expected, found.copies, found.rows) == (True, 8, len(table) + 8)
     assert len(Evidence.from_table(source, ROUNDS, check_ids=False)) == len(table) + 8
     clash = with_rows(doubled, (first["id"], "drinks", ROUNDS[0].id, "3" if first["value"] != "3" else "4"))
-    for bad, said in ((clash, first["id"]), (with_rows(table, (None, "drinks", ROUNDS[0].id, "3")), "no id")):
+    unnamed = with_rows(table, (None, "drinks", ROUNDS[0].id, "3"))
+    for bad, code, said in (
+        (clash, "report_conflict", first["id"]),
+        (unnamed, "report_impossible", "no id"),
+    ):
         with pytest.raises(TacitError) as refusal:
             Evidence.from_table(STORES[store](bad, tmp_path / said[:5]), ROUNDS)
-        assert refusal.value.code == "report_impossible"
+        assert refusal.value.code == code
         assert said in refusal.value.message
     assert Evidence.from_table(table.drop_columns(["id"]), ROUNDS) == expected
 
