@@ -124,6 +124,9 @@ class DuckDB:
         self.source, self._error = source, duckdb.Error
         settings = {"preserve_insertion_order": "false", "memory_limit": memory}
         self._connection = duckdb.connect(config=settings)
+        self._connection.execute(
+            "SET enable_progress_bar = false"
+        )  # it would write among the caller's own output
         try:
             self.relation = self._relation(source)
             described = self._connection.execute(f"DESCRIBE SELECT * FROM {self.relation}").fetchall()  # noqa: S608
