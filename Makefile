@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 SOURCES := pyproject.toml clients/python/pyproject.toml constraints.txt
 TESTS ?= tests
 
-.PHONY: help demo test test-scale scale check lint types imports docs bench accuracy adobest truncation real reference sketches wheels test-wheel test-plain vectors clean
+.PHONY: help demo test test-scale scale check lint types imports docs bench accuracy adobest truncation real poisoning reference sketches wheels test-wheel test-plain vectors clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -62,6 +62,7 @@ bench: $(VENV)/bench  ## speed beside other libraries, about ten minutes
 	$(BIN)/python benchmarks/laws.py
 	$(BIN)/python benchmarks/nuts.py
 	$(BIN)/python benchmarks/sketches.py
+	$(BIN)/python benchmarks/poisoning.py
 
 scale: $(VENV)/spark  ## tables of up to 10^8 reports, and 10,000 categories: about an hour
 	$(BIN)/python benchmarks/scale.py --engines duckdb spark
@@ -86,6 +87,11 @@ real: $(VENV)/dev  ## real answers from the files in TACIT_DATA; goes on where i
 	$(BIN)/python -m experiments.real.run
 	$(BIN)/python -m experiments.real.summary --write
 	$(BIN)/python -m experiments.real.figures
+
+poisoning: $(VENV)/dev  ## studies with hostile respondents; goes on where it stood, six minutes on one core
+	$(BIN)/python -m experiments.poisoning.run
+	$(BIN)/python -m experiments.poisoning.summary --write
+	$(BIN)/python -m experiments.poisoning.figures
 
 reference: $(VENV)/bench  ## long NUTS runs for the tests of the exact sampler, about ten minutes
 	$(BIN)/python tests/posterior/make_reference.py
