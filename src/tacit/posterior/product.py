@@ -50,6 +50,8 @@ REACH = 9.0  # standard errors around its estimate that the cells of a category 
 FINE = 1 / 6  # width of cells in standard errors; narrower towards zero
 PARTS = 8  # of a cell, for drawing within it
 FEWEST = 100  # categories: the errors of the method are O(1 / K)
+NEWTON = 60  # steps at most
+SMALLEST_RATE = 0.01  # shares are below 1: such a tilt is none
 GRID = 41  # values of ln rho
 
 
@@ -252,10 +254,6 @@ def _law(problem: Problem, rho: float, rate: float) -> Law:
     total = problem.k * rho
     prior = total * np.log(rate) - gammaln(total) - rate
     return Law(rho, rate, float(log_mass + here - prior), mean, variance)
-
-
-NEWTON = 60
-SMALLEST_RATE = 0.01  # shares are below 1: such a tilt is none
 
 
 def _sums(problem: Problem, rho: float, rate: float) -> tuple[float, float, float]:
