@@ -5,8 +5,8 @@ have an `id`. Evidence depends on reports only through how often each was made, 
 
     SELECT round, value, COUNT(*) ... GROUP BY round, value
 
-Where distinct reports are too many to keep, Evidence keeps their tally alone. For subsets the engine counts it too,
-cell by cell. Whether a category hashes to a report's bucket is not for SQL: n x K remainders. There the values
+Where distinct reports are too many to keep, Evidence keeps their tally alone. Of subsets PostgreSQL and Spark count it
+too, cell by cell. Whether a category hashes to a report's bucket is not for SQL: n x K remainders. There the values
 stream through a compiled loop in batches, or on Spark each worker runs it on its own partition.
 
 All ways give the same evidence, with the same id, as adding the reports one by one.

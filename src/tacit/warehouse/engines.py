@@ -24,7 +24,7 @@ from tacit.channels import Channel
 from tacit.errors import TacitError
 from tacit.evidence import Evidence
 from tacit.warehouse.folding import Refused
-from tacit.warehouse.queries import DUCKDB, Dialect
+from tacit.warehouse.queries import Dialect
 from tacit_client import check
 
 BATCH = 1 << 17  # rows that come at once
@@ -53,7 +53,7 @@ class Engine(Protocol):
 
     @property
     def dialect(self) -> Dialect | None:
-        """How lists are written; None if the engine has none."""
+        """How lists are written; None if they do not pay."""
 
     @property
     def tally(self) -> Tallier | None:
@@ -115,7 +115,9 @@ def rows_as_batches(names: list[str], rows: Iterable[list[Any]]) -> Iterator[Any
 class DuckDB:
     """Files and data frames, read by an embedded DuckDB."""
 
-    dialect: Dialect | None = DUCKDB
+    dialect: Dialect | None = (
+        None  # lists of DuckDB take six times as long as our own loop in the same process
+    )
     tally: Tallier | None = None
 
     def __init__(self, source: object, memory: str = "2GB") -> None:

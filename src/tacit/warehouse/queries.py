@@ -23,13 +23,6 @@ class Dialect:
     explode: str
 
 
-DUCKDB = Dialect(
-    "regexp_full_match(value, '{pattern}')",
-    "CAST(string_split(value, ',') AS BIGINT[])",
-    "list_sort(list_distinct(cells)) = cells",
-    "cells[{size}]",
-    "unnest(cells)",
-)
 POSTGRES = Dialect(
     "value ~ '^{pattern}$'",
     "CAST(string_to_array(value, ',') AS BIGINT[])",
