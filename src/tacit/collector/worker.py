@@ -35,6 +35,7 @@ from tacit.collector.published import Standing
 from tacit.collector.store import Store
 from tacit.errors import TacitError
 from tacit.evidence import Evidence
+from tacit.posterior import MANY
 from tacit.study import Study
 from tacit_client import Round
 
@@ -42,9 +43,7 @@ log = logging.getLogger("tacit.collector.worker")
 
 RETRY = 60.0  # seconds before a study that failed is tried again, twice as long each time
 LONGEST_RETRY = 3600.0
-DETAIL = (
-    10**6
-)  # distinct reports x categories up to which the likelihood of each report is used, and not their moments
+DETAIL = 10**6  # distinct reports x categories up to which each report's likelihood is used, and not moments
 
 
 @dataclass(frozen=True)
@@ -193,9 +192,13 @@ def _estimate(store: Store, standing: Standing, study: Study, by_round: Sequence
 
 
 def _method(evidence: Evidence) -> str:
-    """Moments say nearly as much of many categories, in seconds where all distinct reports take minutes."""
+    """Moments say nearly as much of many categories, in seconds where all distinct reports take minutes.
+
+    Above MANY categories "auto" is of this kind by itself.
+    """
+    k = evidence.k or 0
     kept = sum(len(tally.counts) for tally in evidence.tallies if tally.counts is not None)
-    return "moments" if kept * (evidence.k or 0) > DETAIL else "auto"
+    return "moments" if kept * k > DETAIL and k <= MANY else "auto"
 
 
 @lru_cache(1024)
