@@ -18,7 +18,7 @@ from operator import lt
 from typing import Any, NamedTuple
 
 import numpy as np
-from sqlalchemy import Connection, Engine, func, select, text, update
+from sqlalchemy import Connection, Engine, bindparam, func, select, text, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from tacit import channels
@@ -35,8 +35,18 @@ from tacit_client.tables import Binned, Subsets, Table
 
 SHARDS = 16
 CHUNK = 1 << 16  # distinct values folded at a time
+# Statements of every transaction are made once: to make one takes as long as to run it.
+_DOORS = (
+    select(
+        studies.c.id, studies.c.name, studies.c.state, studies.c.settings, studies.c.head, studies.c.rounds
+    )
+    .where(studies.c.name.in_(bindparam("names", expanding=True)))
+    .order_by(studies.c.id)
+    .with_for_update(read=True)
+)
 COLUMNS = ("study", "id", "round", "value")
 _ASKED = 500  # ids looked up by one statement
+_INSERTED = sqlite.insert(reports).on_conflict_do_nothing().returning(reports.c.study, reports.c.id)
 # Four arrays and no placeholder for each value: psycopg reads a long statement anew each time, at twice the cost.
 _UNNESTED = text(
     "INSERT INTO reports (study, id, round, value) SELECT * FROM unnest(CAST(:study AS integer[]), "
@@ -77,6 +87,9 @@ class Reports(Database):
     def __init__(self, engine: Engine) -> None:
         super().__init__(engine)
         self._chains: dict[int, dict[str, Asked]] = {}
+        counting = self._insertion(counters)
+        sums = {name: counters.c[name] + counting.excluded[name] for name in ("n", "erased")}
+        self._counting = counting.on_conflict_do_update(index_elements=["study", "shard"], set_=sums)
 
     def submit(self, submissions: Sequence[Submission]) -> list[Outcome]:
         """Store many reports by one transaction, each with its own outcome. From an event loop use `Ingest`."""
@@ -108,15 +121,7 @@ class Reports(Database):
         ]
 
     def _doors(self, connection: Connection, names: set[str]) -> dict[str, Door]:
-        asked = select(
-            studies.c.id,
-            studies.c.name,
-            studies.c.state,
-            studies.c.settings,
-            studies.c.head,
-            studies.c.rounds,
-        ).where(studies.c.name.in_(sorted(names)))
-        found = connection.execute(asked.order_by(studies.c.id).with_for_update(read=True)).all()
+        found = connection.execute(_DOORS, {"names": sorted(names)}).all()
         return {
             row.name: Door(
                 row.id,
@@ -154,9 +159,8 @@ class Reports(Database):
             s = submissions[fresh[key, id_]]
             rows.append((key, id_, doors[s.study].chain[s.round].number, s.value))
         if self.sqlite:
-            statement = sqlite.insert(reports).on_conflict_do_nothing()
             named = [dict(zip(COLUMNS, row, strict=True)) for row in rows]
-            done = connection.execute(statement.returning(reports.c.study, reports.c.id), named)
+            done = connection.execute(_INSERTED, named)
         else:
             columns = zip(COLUMNS, map(list, zip(*rows, strict=True)), strict=True)
             done = connection.execute(_UNNESTED, dict(columns))
@@ -168,13 +172,9 @@ class Reports(Database):
     def _count(self, connection: Connection, more: dict[int, int], erased: int = 0) -> None:
         if not more:
             return
-        statement = self._insertion(counters)
-        sums = {name: counters.c[name] + statement.excluded[name] for name in ("n", "erased")}
         shard = 0 if self.sqlite else os.getpid() % SHARDS
         rows = [{"study": key, "shard": shard, "n": n, "erased": erased} for key, n in sorted(more.items())]
-        connection.execute(
-            statement.on_conflict_do_update(index_elements=["study", "shard"], set_=sums), rows
-        )
+        connection.execute(self._counting, rows)
 
     def erase(self, name: str, report: str) -> None:
         """Forget a report (32 hexadecimal digits) for good. An id that never came is refused from now on, too."""
