@@ -5,5 +5,7 @@ can reveal a row. For answers that must stay with people, see `tacit.Study`.
 """
 
 from tacit.regression.priors import Prior, subsample_prior
+from tacit.regression.subsample import SubsampleRidge
+from tacit.regression.subsample_glm import SubsampleLogistic, SubsamplePoisson
 
-__all__ = ["Prior", "subsample_prior"]
+__all__ = ["Prior", "SubsampleLogistic", "SubsamplePoisson", "SubsampleRidge", "subsample_prior"]
