@@ -1,0 +1,114 @@
+"""Newton's method with halved steps on many penalised fits at once.
+
+Member i of a batch minimises  sum of losses + (b - centre)' P (b - centre) / 2.  The decrement g' H^-1 g is the squared
+length of a step in posterior standard deviations, so it says when to stop in units that mean something: after a step with a
+decrement of 1e-10, what is left is of the order of its square.
+
+Where no finite fit is best (separated classes, a column whose rows all count zero) Newton's steps do not shrink
+quadratically but by exp(-1) each. So a fit is only called converged when the decrement is small and fell
+by more than a factor of ten, or when nothing was left to gain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from tacit.arrays import Floats
+from tacit.regression.subsample_losses import Loss
+
+SMALL = 1e-10  # a decrement after which one more step ends the search
+FALL = 0.1  # and it must have fallen by this factor: a diverging fit's falls by exp(-1)
+JITTER = 1e-13  # part of the mean curvature added to every direction: a flat one is not moved along
+
+State = tuple[Floats, Floats, Floats]
+Terms = Callable[[Floats], State]
+
+
+class Fits(NamedTuple):
+    """`values` (m, D), the `curvature` there (m, D, D) with the penalty in it, and who `converged` (m,)."""
+
+    values: Floats
+    curvature: Floats
+    converged: Floats
+
+
+def terms(loss: Loss, z: Floats, y: Floats, b: Floats) -> State:
+    """Sum of the loss over rows z (m, n, d), its gradient (m, q d) and curvature (m, q d, q d) at b (m, q d)."""
+    m, _, d = z.shape
+    q = loss.q
+    eta = z @ b.reshape(m, q, d).swapaxes(1, 2)
+    value, slope, curve = loss.rows(eta, y)
+    gradient = (slope.swapaxes(1, 2) @ z).reshape(m, q * d)
+    curvature = np.empty((m, q, d, q, d))
+    for i in range(q):
+        for j in range(i + 1):
+            curvature[:, i, :, j, :] = z.swapaxes(1, 2) @ (z * curve[..., i, j, None])
+            if j < i:
+                curvature[:, j, :, i, :] = curvature[:, i, :, j, :].swapaxes(1, 2)
+    return value.sum(axis=1), gradient, curvature.reshape(m, q * d, q * d)
+
+
+def _penalised(parts: State, b: Floats, centre: Floats, precision: Floats) -> State:
+    value, gradient, curvature = parts
+    off = b - centre
+    pull = (precision @ off[..., None])[..., 0]
+    return value + 0.5 * (off * pull).sum(axis=-1), gradient + pull, curvature + precision
+
+
+def solve(curvature: Floats, gradient: Floats) -> Floats:
+    """curvature^-1 gradient, not moving along flat directions."""
+    size = curvature.shape[-1]
+    mean = np.trace(curvature, axis1=-2, axis2=-1) / size
+    ridge = JITTER * np.maximum(mean, np.finfo(float).tiny / JITTER)
+    return np.linalg.solve(curvature + ridge[:, None, None] * np.eye(size), gradient[..., None])[..., 0]  # type: ignore[no-any-return]
+
+
+def newton(
+    evaluate: Terms,
+    start: Floats,
+    centre: Floats,
+    precision: Floats,
+    *,
+    steps: int = 25,
+    hopeless: Callable[[Floats], Floats] | None = None,
+) -> Fits:
+    """Minimise every member from `start` (m, D); `hopeless` may give up members early, from their values."""
+    b = start.copy()
+    state = _penalised(evaluate(b), b, centre, precision)
+    before = np.full(len(b), np.inf)
+    active = np.ones(len(b), dtype=bool)
+    good = np.zeros(len(b), dtype=bool)
+    for _ in range(steps):
+        step = solve(state[2], state[1])
+        decrement = np.maximum((state[1] * step).sum(axis=1), 0.0)
+        fell = (decrement <= FALL * before) | (decrement < SMALL * SMALL)
+        b, state, moved = _search(evaluate, b, state, step * active[:, None], decrement, centre, precision)
+        good |= active & (decrement < SMALL) & (fell | ~moved)
+        active &= ~good & moved
+        before = decrement
+        if hopeless is not None and active.any():
+            active &= ~hopeless(b)
+        if not active.any():
+            break
+    return Fits(b, state[2], good)
+
+
+def _search(
+    evaluate: Terms, b: Floats, state: State, step: Floats, decrement: Floats, centre: Floats, precision: Floats
+) -> tuple[Floats, State, Floats]:
+    """Halve the steps of the members that would not come down; those that cannot move stay where they are."""
+    length = np.ones(len(b))
+    floor = 1e-13 * np.abs(state[0])  # below the sum's own rounding nothing can be seen
+    for _ in range(40):
+        there = b - length[:, None] * step
+        found = _penalised(evaluate(there), there, centre, precision)
+        with np.errstate(invalid="ignore"):
+            fine = found[0] <= state[0] - 1e-4 * length * decrement + floor
+        fine |= length == 0.0
+        if fine.all():
+            break
+        length = np.where(fine, length, np.where(length > 1e-10, 0.5 * length, 0.0))
+    return there, found, length > 0.0
