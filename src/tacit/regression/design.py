@@ -72,10 +72,11 @@ class Design:
         self.rank = self.q
         self._find_basis(weight / total)
 
-    def take(self, rows: Integers) -> Design:
+    def take(self, rows: Integers | slice) -> Design:
         """The same standardised columns, on some of the rows."""
         found = copy(self)
-        found.x, found.n = self.x[rows], len(rows)
+        found.x = self.x[rows]
+        found.n = found.x.shape[0]
         return found
 
     def blocks(self) -> Iterator[slice]:

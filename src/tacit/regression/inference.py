@@ -16,6 +16,7 @@ nothing of the choice of components, and a component that is gone or a scale at 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -43,6 +44,20 @@ class Errors(NamedTuple):
 
 def derivatives(problem: Problem, state: State) -> Derivatives:
     """H and G at a state."""
+    size = problem.design.q + 2 * len(state.weights)
+    h, g = np.zeros((size, size)), np.zeros((size, size))
+    for rows in problem.design.blocks():
+        part = replace(problem, design=problem.design.take(rows), y=problem.y[rows], v=problem.v[rows])
+        curved, outer = _of_rows(part, state)
+        h -= curved
+        g += outer
+    q = problem.design.q
+    h[:q, :q] += problem.penalty.precision
+    return Derivatives(h, g)
+
+
+def _of_rows(problem: Problem, state: State) -> tuple[Floats, Floats]:
+    """Second derivatives of the log-likelihood of these rows, and products of first ones."""
     r = problem.y - problem.design.predict(state.beta)
     z, _ = responsibilities(problem.families, state, r)
     v, j = problem.v, len(z)
@@ -79,9 +94,7 @@ def derivatives(problem: Problem, state: State) -> Derivatives:
     hess[q : q + j, q + j :] = hess[q + j :, q : q + j].T
     hess[q:, :q] = hess[:q, q:].T
     outer[q:, :q] = outer[:q, q:].T
-    hess = -hess
-    hess[:q, :q] += problem.penalty.precision
-    return Derivatives(hess, outer)
+    return hess, outer
 
 
 def errors(problem: Problem, state: State, kind: str) -> Errors:
@@ -133,6 +146,6 @@ def degrees(problem: Problem, state: State, w: Floats) -> float:
     beta = float(problem.design.rank)
     if problem.penalty.precision.any():
         gram, _ = problem.design.normal(w, np.zeros(problem.design.n))
-        beta = float(np.trace(np.linalg.solve(gram + problem.penalty.precision, gram)))
+        beta = float(np.trace(np.linalg.lstsq(gram + problem.penalty.precision, gram, rcond=None)[0]))
     j = len(state.weights)
     return beta + (j - 1) + (j if problem.learned else 0)

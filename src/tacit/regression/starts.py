@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tacit.arrays import Floats
-from tacit.errors import TacitError
 from tacit.regression.design import Design
 from tacit.regression.em import Climb, Problem, State, climb
 from tacit.regression.families import Family
 
 NORMAL = 1.4826  # standard deviation over median absolute value
+NOTHING = 1e-10  # part of the spread of y that is rounding
 SHORT = 8  # rounds of each start
 SAMPLE = 16_384
 MOST_STARTS = 9
@@ -71,15 +71,8 @@ def fit(x: Any, y: Floats, v: Floats, settings: Settings, rng: np.random.Generat
         keep = np.flatnonzero(v > 0)
         x, y, v = x[keep], y[keep], v[keep]
     design = Design(x, v, settings.intercept)
-    if settings.prior is None and design.n <= design.rank:
-        raise TacitError(
-            "argument_invalid",
-            f"X has {design.n} rows of weight above 0, and {design.rank} coefficients to learn from them",
-            argument="X",
-            hint="give more rows than coefficients, or a penalty (alpha) or a prior",
-        )
     centre = median(y, v) if settings.intercept else 0.0
-    unit, perfect = typical(design, y - centre, v)
+    unit, perfect = typical(design, y - centre, v, settings.prior is not None)
     learned = settings.fixed is None
     problem = Problem(
         design,
@@ -93,22 +86,33 @@ def fit(x: Any, y: Floats, v: Floats, settings: Settings, rng: np.random.Generat
         learned,
     )
     fixed = None if settings.fixed is None else settings.fixed / unit
+    if perfect:
+        return Fit(problem, at_rest(problem, fixed), (), centre, unit, perfect)
     start, values = best_start(problem, fixed, settings, rng)
     found = climb(problem, start, settings.max_iter, settings.tol)
     return Fit(problem, found, values, centre, unit, perfect)
 
 
-def typical(design: Design, y: Floats, v: Floats) -> tuple[float, bool]:
+def typical(design: Design, y: Floats, v: Floats, penalised: bool) -> tuple[float, bool]:
     """The unit, and whether least squares leaves no residuals to speak of."""
-    deviation = float(v @ np.abs(y)) / float(v.sum())
-    if design.n > design.rank:
-        r = np.abs(y - design.predict(design.solve(v, y, design.flat)))
-    else:
-        r = np.abs(y)
-    for unit in (NORMAL * median(r, v), float(v @ r) / float(v.sum())):
-        if unit > 1e-10 * deviation:
-            return unit, False
+    total = float(v.sum())
+    deviation = float(v @ np.abs(y)) / total
+    left = np.abs(y - design.predict(design.solve(v, y, design.flat)))
+    # A penalty keeps the line away from the rows where least squares meets them all.
+    for r in (left, np.abs(y)) if penalised else (left,):
+        for unit in (NORMAL * median(r, v), float(v @ r) / total):
+            if unit > NOTHING * deviation:
+                return unit, False
     return 1e-6 * deviation if deviation > 0 else 1.0, True
+
+
+def at_rest(problem: Problem, fixed: Floats | None) -> Climb:
+    """The line through all rows. The likelihood has no maximum there, so the scales stand at their floor."""
+    count = len(problem.families)
+    scales = np.full(count, problem.floor) if fixed is None else fixed
+    state = State(squares(problem), np.full(count, 1 / count), scales)
+    seen = problem.expect(state)
+    return Climb(state, seen, [seen.value], 0, True)
 
 
 def best_start(
@@ -181,7 +185,8 @@ def warn(fit: Fit, max_iter: int) -> None:
 
     if fit.perfect:
         warnings.warn(
-            "y is a linear function of X but for rounding: scales stand at their floor, and likelihoods mean little",
+            "least squares leaves no residuals (y is a linear function of X, or X has too few rows): scales and "
+            "likelihoods mean nothing; give more rows than columns, or a penalty (alpha)",
             UserWarning,
             stacklevel=3,
         )
