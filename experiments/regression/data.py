@@ -1,7 +1,8 @@
 """The data sets of the regression experiments: a file of the folder, or a set that scikit-learn bundles.
 
-The file is a CSV with a header and the target in its last column; names, origins and licences are in the README of this
-folder. `load` gives the columns as they are, words as one 0/1 column a level; `standardised` is what the thesis uses.
+The file is a CSV with a header and the target in its last column; names, origins and licences are in the README of
+this folder. `load` gives the columns as they are, words as one 0/1 column a level; `standardised` is what the
+thesis uses.
 
 >>> x, y, names = load(None, "diabetes")
 >>> x.shape, names[:2]

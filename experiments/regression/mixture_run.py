@@ -1,16 +1,19 @@
 """Tables 3.1 to 3.9 of the thesis: every method on three data sets with and without outliers.
 
-    TACIT_DATA=DIR python -m experiments.regression.mixture_run [--data DIR] [--repeats 100] [--only NAME] [--output FILE]
+    TACIT_DATA=DIR python -m experiments.regression.mixture_run [--data DIR] [--repeats 100] [--only NAME] [--output
+    FILE]
 
-A finished repeat of a data set is one line of results/mixture.jsonl, so the command may be stopped at any time and goes
-on where it stood. A repeat is one split into 75 % training and 25 % test rows and one choice of 10 % of the training
-rows; in a setting (low, high) these are moved by U[low, high] standard deviations of the training y, either sign. All
-settings and methods of a repeat share them, so they are compared in pairs. Columns and target are standardised with all rows first, as
-in the thesis, and no method has an intercept, as the thesis' formulas have none, but for two whose name says so.
+A finished repeat of a data set is one line of results/mixture.jsonl, so the command may be stopped at any time and
+goes on where it stood. A repeat is one split into 75 % training and 25 % test rows and one choice of 10 % of the
+training rows; in a setting (low, high) these are moved by U[low, high] standard deviations of the training y,
+either sign. All settings and methods of a repeat share them, so they are compared in pairs. Columns and target are
+standardised with all rows first, as in the thesis, and no method has an intercept, as the thesis' formulas have
+none, but for two whose name says so.
 
-A line holds, for each setting and method, `mse` on the test rows, `clean` (the mean squared distance of its predictions from
-those of least squares on the training rows before the outliers), and milliseconds; for mixtures also weights, scales and, where there are
-outliers, `auc`: how often an outlier has a higher outlier score than another row.
+A line holds, for each setting and method, `mse` on the test rows, `clean` (the mean squared distance of its
+predictions from those of least squares on the training rows before the outliers), and milliseconds; for mixtures
+also weights, scales and, where there are outliers, `auc`: how often an outlier has a higher outlier score than
+another row.
 
 RANSAC and Theil-Sen are slow or noisy: they get 20 repeats.
 """
@@ -102,7 +105,9 @@ def settings_of(name: str) -> dict[str, tuple[float, float] | None]:
     return STATED | DOUBLED if name == "boston" else STATED
 
 
-def one_repeat(folder: Path | None, name: str, number: int, methods: tuple[str, ...] = tuple(METHODS)) -> Line:
+def one_repeat(
+    folder: Path | None, name: str, number: int, methods: tuple[str, ...] = tuple(METHODS)
+) -> Line:
     """Every setting and method on one split."""
     x, y, _ = data.standardised(data.load(folder, name))
     known = (*SETS, *data.BUNDLED)
@@ -191,9 +196,13 @@ def make(
 def main() -> None:
     """Make the missing repeats."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, default=os.environ.get("TACIT_DATA", "data"), help="folder of the files")
+    parser.add_argument(
+        "--data", type=Path, default=os.environ.get("TACIT_DATA", "data"), help="folder of the files"
+    )
     parser.add_argument("--repeats", type=int, default=REPEATS, help="splits of every data set")
-    parser.add_argument("--only", choices=(*SETS, *data.BUNDLED), action="append", help="this data set; may be given again")
+    parser.add_argument(
+        "--only", choices=(*SETS, *data.BUNDLED), action="append", help="this data set; may be given again"
+    )
     parser.add_argument("--output", type=Path, default=RESULTS, help="the file of lines")
     options = parser.parse_args()
     try:

@@ -1,4 +1,4 @@
-"""Regression for scikit-learn: residuals that are a mixture, and priors that the data give themselves. Nothing is private.
+"""Regression for scikit-learn: residuals that are a mixture, and priors from the data themselves. Nothing is private.
 
 The estimators follow scikit-learn's contract. They see the data as they are and publish what they fit; a coefficient
 can reveal a row. For answers that must stay with people, see `tacit.Study`.

@@ -18,30 +18,30 @@ from tacit_client import check
 
 def refusal(argument: str, value: object, hint: str) -> TacitError:
     """The refusal of a setting."""
-    return TacitError(
-        "argument_invalid", f"{argument} is {check.shown(value)}", argument=argument, hint=hint
-    )
+    return TacitError("argument_invalid", f"{argument} is {check.shown(value)}", argument=argument, hint=hint)
 
 
 def number(
-    value: object, argument: str, *, above: float = -math.inf, least: float = -math.inf, below: float = math.inf
+    value: object,
+    argument: str,
+    *,
+    above: float = -math.inf,
+    least: float = -math.inf,
+    below: float = math.inf,
 ) -> float:
     """A finite real number above `above`, not less than `least`, below `below`."""
-    if isinstance(value, Real) and not isinstance(value, bool | np.bool_):
+    if not isinstance(value, bool | np.bool_) and isinstance(value, Real):
         found = float(value)
         if math.isfinite(found) and above < found < below and found >= least:
             return found
-    if least > -math.inf:
-        wanted = f"of {least:g} or more"
-    else:
-        wanted = f"above {above:g}" if above > -math.inf else ""
+    lower = f"of {least:g} or more" if least > -math.inf else f"above {above:g}"
     upper = f" and below {below:g}" if below < math.inf else ""
-    raise refusal(argument, value, f"give a number {wanted}{upper}")
+    raise refusal(argument, value, f"give a number {lower}{upper}")
 
 
 def whole(value: object, argument: str, low: int, high: int = 10**9) -> int:
     """A whole number in low..high."""
-    if isinstance(value, Integral) and not isinstance(value, bool | np.bool_) and low <= value <= high:
+    if not isinstance(value, bool | np.bool_) and isinstance(value, Integral) and low <= int(value) <= high:
         return int(value)
     raise refusal(argument, value, f"give a whole number from {low} to {high}")
 

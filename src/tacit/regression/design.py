@@ -5,9 +5,9 @@ With weights w (n,) and a Gaussian prior of the coefficients, mean m and precisi
     1/2 sum_i w_i (y_i - b_0 - x_i' b)^2 + 1/2 (b - m)' P (b - m),   so   (X' W X + P) b = X' W y + P m
 
 with nothing on the intercept b_0; ridge regression is m = 0, P = alpha I. Columns are centred (dense X and an
-intercept) and divided by their spread once, so that the normal equations are as well conditioned as the data allow, and
-directions that no row tells apart (constant columns, copies) are left out: their coefficients are those of least norm.
-Rows are read in blocks, so the memory beside the standardised X is small.
+intercept) and divided by their spread once, so that the normal equations are as well conditioned as the data allow,
+and directions that no row tells apart (constant columns, copies) are left out: their coefficients are those of
+least norm. Rows are read in blocks, so the memory beside the standardised X is small.
 
 >>> import numpy as np
 >>> x = np.array([[0.0], [1.0], [2.0], [3.0]])
@@ -34,7 +34,7 @@ SAME = 1e-12  # eigenvalue of the standardised X'X, beside the largest, that cou
 
 
 class Penalty(NamedTuple):
-    """What a prior adds to the normal equations of all q coefficients: precision (q, q), and precision times mean (q,)."""
+    """What a prior adds to the normal equations of q coefficients: precision (q, q), precision times mean (q,)."""
 
     precision: Floats
     pull: Floats
@@ -140,7 +140,9 @@ class Design:
     def solve(self, weight: Floats, y: Floats, penalty: Penalty) -> Floats:
         """The coefficients (q,) of penalised weighted least squares."""
         gram, moment = self.normal(weight, y)
-        return self.solution(gram + penalty.precision, moment + penalty.pull, penalised=penalty.precision.any())
+        return self.solution(
+            gram + penalty.precision, moment + penalty.pull, penalised=bool(penalty.precision.any())
+        )
 
     def solution(self, gram: Floats, moment: Floats, penalised: bool = False) -> Floats:
         """gram^-1 moment, within the directions that the rows tell apart unless a prior tells of the others."""
@@ -150,7 +152,8 @@ class Design:
         _, found, singular = lapack.dposv(gram, moment)
         if singular:
             found = np.linalg.lstsq(gram, moment, rcond=SAME)[0]
-        return found if basis is None else basis @ found
+        solved: Floats = found if basis is None else basis @ found
+        return solved
 
     def directions(self, penalty: Penalty) -> Floats:
         """Orthonormal columns (q, .) that span what rows and prior tell apart."""

@@ -9,8 +9,8 @@ Residuals r_i = y_i - x_i' b have density f(r) = sum_j a_j f_j(r; s_j). One roun
 
 No round lowers sum_i v_i log f(r_i) - 1/2 (b - m)' P (b - m) (section 8 of the method; Aydin's thesis divides each
 component's weights by their sum, which loses this). EM is slow where components overlap, so two rounds are extended
-along the path they took (SQUAREM; Varadhan and Roland, 2008, Scandinavian Journal of Statistics 35), and the longer step
-is kept only where the likelihood is at least that of the first round.
+along the path they took (SQUAREM; Varadhan and Roland, 2008, Scandinavian Journal of Statistics 35), and the longer
+step is kept only where the likelihood is at least that of the first round.
 
 All is in units of a typical residual, so that floors and tolerances mean the same for every y.
 """
@@ -181,9 +181,13 @@ def climb(problem: Problem, state: State, rounds: int, tol: float) -> Climb:
             return Climb(one, at_one, history, used, settled)
         two = problem.maximise(one, at_one)
         used += 1
-        ahead = [far for far in (problem.extend(state, one, two), problem.without(one, two)) if far is not None]
+        ahead = [
+            far for far in (problem.extend(state, one, two), problem.without(one, two)) if far is not None
+        ]
         there = [problem.expect(far) for far in ahead]
-        state, seen = max(zip(ahead, there, strict=True), key=lambda pair: pair[1].value, default=(two, at_one))
+        state, seen = max(
+            zip(ahead, there, strict=True), key=lambda pair: pair[1].value, default=(two, at_one)
+        )
         if not ahead or seen.value < at_one.value:
             state, seen = two, problem.expect(two)
         history.append(seen.value)

@@ -3,13 +3,16 @@
 An m-estimator minimises sum_i rho(r_i). Its loss belongs to a density f(r; s) proportional to exp(-rho), and a mixture
 needs every f normalised, or the weights of its components mean nothing. Five families, t = r / s:
 
-| family | density | weight w(r) = -(d log f / dr) / r | scale s |
-| --- | --- | --- | --- |
-| `Gaussian` | exp(-t^2 / 2) / (s sqrt(2 pi)) | 1 / s^2 | root of sum z r^2 |
-| `Laplace` | exp(-rho / s) / Z, rho = abs(r) from delta on, r^2 / (2 delta) + delta / 2 below | 1 / (s max(abs(r), delta)) | sum z rho / s + (sum z) log Z at its least |
-| `Cauchy` | 1 / (pi s (1 + t^2)) | 2 / (s^2 + r^2) | sum z (2 t^2 / (1 + t^2) - 1) = 0 |
-| `StudentT` | Student's t with nu degrees | (nu + 1) / (nu s^2 + r^2) | sum z ((nu + 1) t^2 / (nu + t^2) - 1) = 0 |
-| `Huber` | exp(-t^2 / 2) up to k, exp(k^2 / 2 - k abs(t)) beyond, over Z | min(1, k / abs(t)) / s^2 | sum z (t psi(t) - 1) = 0 |
+| family | density | weight w(r) = -(d log f / dr) / r |
+| --- | --- | --- |
+| `Gaussian` | exp(-t^2 / 2) / (s sqrt(2 pi)) | 1 / s^2 |
+| `Laplace` | exp(-rho / s) / Z, rho = abs(r), below delta r^2 / (2 delta) + delta / 2 | 1 / (s max(abs(r), delta)) |
+| `Cauchy` | 1 / (pi s (1 + t^2)) | 2 / (s^2 + r^2) |
+| `StudentT` | Student's t with nu degrees of freedom | (nu + 1) / (nu s^2 + r^2) |
+| `Huber` | exp(-t^2 / 2) up to k, exp(k^2 / 2 - k abs(t)) beyond, over Z | min(1, k / abs(t)) / s^2 |
+
+Given weights z of the rows, the best scale has sum z (t psi(t) - 1) = 0 with psi = -g' / g for a density g(t) / s; for
+Laplace it is where sum z rho / s + (sum z) log Z is least.
 
 Every log density is convex in r^2, or linear: then least squares with these weights never lowers the likelihood. The
 true Laplace density with a weight cut at delta has no such promise, which is why the density itself is smoothed:
@@ -300,4 +303,3 @@ def read(components: object, most: int = 20) -> tuple[Family, ...]:
         else:
             raise refusal("components", one, hint)
     return tuple(found)
-

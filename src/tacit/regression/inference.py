@@ -1,17 +1,18 @@
 """Standard errors of a mixture: observed information, or the sandwich.
 
-The parameters are the coefficients b, the logits e of the weights and the log scales. With g_j and h_j the derivatives of
-log f_j by r and log s, bars for means over z_i, and l_i = log f(r_i):
+The parameters are the coefficients b, the logits e of the weights and the log scales. With g_j and h_j the
+derivatives of log f_j by r and log s, bars for means over z_i, and l_i = log f(r_i):
 
     dl/db   = -mean(g) x        d2l/db2    = [mean(g' + g^2) - mean(g)^2] x x'
     dl/de_j = z_j - a_j         d2l/de2    = diag(z) - z z' - diag(a) + a a'
     dl/ds_j = z_j h_j           d2l/ds_j2  = z_j (h_j' + h_j^2) - z_j^2 h_j^2,  and so on for the mixed ones
 
-H is minus their sum over rows (and P of the prior), G the sum of products of first derivatives. The information gives the
-covariance H^-1, which trusts the densities; the sandwich H^-1 G H^-1 does not. A Laplace density has a kink at 0,
-where the second derivative is no function: its expectation under the fitted density, -sum_j a_j f_j(0) 2 / s_j, takes its
-place, as in the classical variance of least absolute deviations. Standard errors are those of large samples, they know
-nothing of the choice of components, and a component that is gone or a scale at its floor has none (NaN).
+H is minus their sum over rows (and P of the prior), G the sum of products of first derivatives. The information
+gives the covariance H^-1, which trusts the densities; the sandwich H^-1 G H^-1 does not. A Laplace density has a
+kink at 0, where the second derivative is no function: its expectation under the fitted density, -sum_j a_j f_j(0) 2
+/ s_j, takes its place, as in the classical variance of least absolute deviations. Standard errors are those of
+large samples, they know nothing of the choice of components, and a component that is gone or a scale at its floor
+has none (NaN).
 """
 
 from __future__ import annotations
@@ -138,7 +139,8 @@ def _covariance(frame: Floats, found: Derivatives, kind: str) -> Floats | None:
     inverse = (vectors / values) @ vectors.T / np.outer(size, size)
     if kind == "sandwich":
         inverse = inverse @ (frame.T @ found.g @ frame) @ inverse
-    return frame @ inverse @ frame.T
+    found_cov: Floats = frame @ inverse @ frame.T
+    return found_cov
 
 
 def degrees(problem: Problem, state: State, w: Floats) -> float:

@@ -1,12 +1,12 @@
 """Linear regression whose residuals are a mixture: robust where some rows are far off, efficient where none is.
 
-The residuals of y = b_0 + x' b have density f(r) = sum_j a_j f_j(r; s_j), with weights a_j and scales s_j learned beside b
-(`families` has the f_j, `em` the algorithm). A row that a heavy-tailed component explains counts little, and the fit says
-which rows these are. Nothing is private: coefficients can reveal a row.
+The residuals of y = b_0 + x' b have density f(r) = sum_j a_j f_j(r; s_j), with weights a_j and scales s_j learned
+beside b (`families` has the f_j, `em` the algorithm). A row that a heavy-tailed component explains counts little,
+and the fit says which rows these are. Nothing is private: coefficients can reveal a row.
 
-Penalties are priors of the coefficients: `alpha` is the precision of a normal prior with mean 0 (ridge regression, when
-the residuals are Gaussian with scale 1), `prior="subsample"` takes mean and covariance from robust fits on parts of
-the rows (`priors`), so that rows and columns are held in check at once. The intercept is free.
+Penalties are priors of the coefficients: `alpha` is the precision of a normal prior with mean 0 (ridge regression,
+when the residuals are Gaussian with scale 1), `prior="subsample"` takes mean and covariance from robust fits on
+parts of the rows (`priors`), so that rows and columns are held in check at once. The intercept is free.
 
 After Aydin's thesis, chapter 3; section 8 of the method says what differs from it.
 
@@ -35,6 +35,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from tacit.arrays import Floats
 from tacit.errors import TacitError
 from tacit.regression import checks, families, inference, starts
+from tacit.regression.design import Design
 from tacit.regression.em import State, responsibilities, row_weights
 from tacit.regression.priors import Prior, pseudo_inverse, subsample_prior
 
@@ -154,7 +155,8 @@ class FittedMixture(LinearPredictor):
         ]
         if component is not None:
             parts = [parts[checks.whole(component, "component", 0, len(parts) - 1)]]
-        return np.sum(parts, axis=0) / self.unit_
+        found: Floats = np.sum(parts, axis=0) / self.unit_
+        return found
 
     def summary(self) -> str:
         """Coefficients and components with their standard errors, as text."""
@@ -202,7 +204,7 @@ class MixtureRegressor(FittedMixture):
     ----------
     coef_ (p,), intercept_ : the line
     coef_se_ (p,), intercept_se_, covariance_ : their standard errors, and covariance with the intercept first
-    components_, weights_ (J,), scales_ (J,), weights_se_, scales_se_ : the density of the residuals, scales in units of y
+    components_, weights_ (J,), scales_ (J,), weights_se_, scales_se_ : the density of the residuals, in units of y
     responsibilities_ (n, J) : whose row is it? Probabilities of the components, given the residual
     outlier_score_ (n,) : 0 for a row that counts as much as a typical one or more, near 1 for a row that hardly counts
     log_likelihood_, bic_, aic_ : of y given X, without the prior
@@ -225,7 +227,7 @@ class MixtureRegressor(FittedMixture):
         covariance: str = "sandwich",
         scale_floor: float = 0.05,
         n_starts: int = 3,
-        max_iter: int = 500,
+        max_iter: int = 2000,
         tol: float = 1e-8,
         random_state: Any = 0,
     ) -> None:
@@ -302,10 +304,10 @@ class MixtureRegressor(FittedMixture):
         rng: np.random.Generator,
     ) -> Prior:
         rows = np.flatnonzero(v > 0)
-        rank = starts.Design(X[rows], v[rows], settings.intercept).rank
+        rank = Design(X[rows], v[rows], settings.intercept).rank
 
         def robust(part: Any, mine: Any) -> Floats:
-            found = starts.fit(part, y[mine], v[mine], settings, rng)
+            found = starts.fit(part, y[mine], v[mine], settings._replace(n_starts=1, tol=max(settings.tol, 1e-7)), rng)
             if found.problem.design.rank < rank:
                 raise TacitError(
                     "argument_invalid",

@@ -49,12 +49,16 @@ def plot_outliers(model: FittedMixture, X: Any, y: Any, ax: Axes | None = None) 
     ax = _axes(ax)
     r, score = model._residuals(X, y), model.outlier_scores(X, y)
     order = np.argsort(score)
-    points = ax.scatter((np.asarray(y) - r)[order], r[order], c=score[order], s=12, cmap="viridis_r", vmin=0, vmax=1)
+    points = ax.scatter(
+        (np.asarray(y) - r)[order], r[order], c=score[order], s=12, cmap="viridis_r", vmin=0, vmax=1
+    )
     ax.figure.colorbar(points, ax=ax, label="outlier score")
     ax.axhline(0, color="0.5", lw=0.8)
     few = int((score > SHOWN).sum())
     ax.set(xlabel="prediction", ylabel="residual")
-    ax.set_title(f"{few} of {len(r)} rows count less than half of a typical one", fontsize="small", loc="right")
+    ax.set_title(
+        f"{few} of {len(r)} rows count less than half of a typical one", fontsize="small", loc="right"
+    )
     return ax
 
 
@@ -65,6 +69,9 @@ def _axes(ax: Axes | None) -> Axes:
         import matplotlib.pyplot as plt
     except ImportError:
         raise TacitError(
-            "dependency_missing", "matplotlib is not installed", argument="ax", hint="pip install 'tacit[plot]'"
+            "dependency_missing",
+            "matplotlib is not installed",
+            argument="ax",
+            hint="pip install 'tacit[plot]'",
         ) from None
     return plt.subplots(figsize=(6, 4), layout="constrained")[1]

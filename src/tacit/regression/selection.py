@@ -1,8 +1,8 @@
 """How many components? Add them while it pays.
 
-A mixture that has more components than the residuals can tell apart costs accuracy (the thesis' tables 3.4 to 3.6, and ours),
-so start with the best single one and add, one at a time, the candidate that helps most, while the Bayesian information
-criterion falls or the cross-validated score rises; this is the advice of the thesis.
+A mixture that has more components than the residuals can tell apart costs accuracy (the thesis' tables 3.4 to 3.6,
+and ours), so start with the best single one and add, one at a time, the candidate that helps most, while the
+Bayesian information criterion falls or the cross-validated score rises; this is the advice of the thesis.
 
 >>> import numpy as np
 >>> rng = np.random.default_rng(1)
@@ -31,7 +31,7 @@ from tacit.regression.mixture import FittedMixture, MixtureRegressor
 
 
 class Step(NamedTuple):
-    """One trial of `path_`: its components, its criterion (a BIC or minus a score: less is better), and whether it was kept."""
+    """One trial: its components, its criterion (a BIC or minus a score: less is better), and whether it was kept."""
 
     components: tuple[str, ...]
     criterion: float
@@ -98,7 +98,9 @@ class MixtureRegressorCV(FittedMixture):
         self.best_estimator_ = clone(template).set_params(components=kept).fit(X, y, sample_weight)
         own = ("n_features_in_", "feature_names_in_")
         found = {name: value for name, value in vars(self.best_estimator_).items() if name not in own}
-        vars(self).update({name: value for name, value in found.items() if name[0] == "_" or name[-1] == "_"})
+        for name, value in found.items():
+            if name[0] == "_" or name[-1] == "_":
+                setattr(self, name, value)
         return self
 
     def _splits(self, X: Any, y: Floats) -> Any:  # noqa: N803

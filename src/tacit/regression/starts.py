@@ -1,9 +1,9 @@
 """From rows to a fitted mixture: the unit, the starts, and the climb.
 
-The unit is a typical residual of least squares, 1.4826 times their median absolute value. EM starts at the coefficients of
-least squares, of least absolute deviations and of least squares on the half of the rows that fit best, with three sets
-of scales; each climbs a little, and the best one to the end. Above 32,768 rows all this happens on a sample of 16,384
-of them, and only the end on all.
+The unit is a typical residual of least squares, 1.4826 times their median absolute value. EM starts at the
+coefficients of least squares, of least absolute deviations and of least squares on the half of the rows that fit
+best, with three sets of scales; each climbs a little, and the best one to the end. Above 32,768 rows all this
+happens on a sample of 16,384 of them, and only the end on all.
 """
 
 from __future__ import annotations
@@ -79,9 +79,7 @@ def fit(x: Any, y: Floats, v: Floats, settings: Settings, rng: np.random.Generat
         (y - centre) / unit,
         v,
         settings.families,
-        design.flat
-        if settings.prior is None
-        else design.penalty(settings.prior[1], settings.prior[0], unit),
+        design.flat if settings.prior is None else design.penalty(settings.prior[1], settings.prior[0], unit),
         settings.floor if learned else 0.0,
         learned,
     )
@@ -133,7 +131,8 @@ def best_start(
 
 def starts(problem: Problem, fixed: Floats | None, count: int) -> list[State]:
     """The first `count` of three times three: coefficients, and how far the heavier components are spread."""
-    coefficients = [centre(problem) for centre in (absolute, squares, trimmed)[: min(count, 3)]]
+    first = absolute(problem)
+    coefficients = [first, squares(problem), trimmed(problem, first)] if count > 1 else [first]
     found = []
     for k in range(count):
         beta, spread = coefficients[k % 3], (1.0, 3.0, 1 / 3)[(k + k // 3) % 3]
@@ -148,7 +147,9 @@ def first_scales(problem: Problem, beta: Floats, spread: float) -> Floats:
     seen: dict[str, int] = {}
     scales = []
     for one in problem.families:
-        scales.append(one.median * size * 3.0 ** seen.get(one.name, 0) * (spread if one.name != "gaussian" else 1))
+        scales.append(
+            one.median * size * 3.0 ** seen.get(one.name, 0) * (spread if one.name != "gaussian" else 1)
+        )
         seen[one.name] = seen.get(one.name, 0) + 1
     return np.maximum(scales, problem.floor)
 
@@ -167,9 +168,8 @@ def absolute(problem: Problem) -> Floats:
     return beta
 
 
-def trimmed(problem: Problem) -> Floats:
+def trimmed(problem: Problem, beta: Floats) -> Floats:
     """Least squares on the better half of the rows, three times over."""
-    beta = absolute(problem)
     for _ in range(3):
         r = np.abs(problem.y - problem.design.predict(beta))
         near = problem.v * (r <= median(r, problem.v))

@@ -1,9 +1,10 @@
 """The naive way with outliers: leave them out, fit again, and so on.
 
-Rows whose absolute residual is above three times the mean absolute residual are left out of least squares, then all rows
-are judged again by the new line, until the same rows stay. It is fast and, where outliers are far and errors are light,
-hard to beat (tables 3.4 to 3.6 of the thesis). It has no model of the residuals: it says neither how sure it is nor
-how far off a row is, it trims good rows too, and its answer may depend on where it started. It gives no privacy.
+Rows whose absolute residual is above three times the mean absolute residual are left out of least squares, then all
+rows are judged again by the new line, until the same rows stay. It is fast and, where outliers are far and errors
+are light, hard to beat (tables 3.4 to 3.6 of the thesis). It has no model of the residuals: it says neither how
+sure it is nor how far off a row is, it trims good rows too, and its answer may depend on where it started. It gives
+no privacy.
 
 >>> import numpy as np
 >>> rng = np.random.default_rng(1)
@@ -31,7 +32,8 @@ from tacit.regression.mixture import LinearPredictor
 class TrimmedRegressor(LinearPredictor):
     """Least squares without the rows whose residuals are above `threshold` times the mean absolute residual.
 
-    Attributes: `coef_` (p,), `intercept_`, `inlier_mask_` (n,) True for the rows that stayed, `n_iter_`. It gives no privacy.
+    Attributes: `coef_` (p,), `intercept_`, `inlier_mask_` (n,) True for the rows that stayed, `n_iter_`. It gives no
+    privacy.
     """
 
     def __init__(self, threshold: float = 3.0, *, fit_intercept: bool = True, max_iter: int = 100) -> None:
