@@ -76,27 +76,32 @@ def pseudo_inverse(matrix: Floats, flat: float = FLAT) -> Floats:
 
 
 def from_fits(fits: Floats, size: int, rows: int, variant: str, held: Floats | float = 0.0) -> Prior:
-    """The prior of fits (m, p) on `size` of `rows` rows; `held` is variance that the fits' own penalties took away."""
+    """The prior of fits (m, p) on `size` of `rows` rows.
+
+    `held` is the variance that priors of the fits themselves took away: it is added, and no variant scales it.
+    """
     mean = fits.mean(axis=0)
     apart = fits - mean
-    spread = apart.T @ apart / (len(fits) - 1) + held
+    spread = apart.T @ apart / (len(fits) - 1)
     if variant == "diag":
-        cov = np.diag(np.diag(spread))
-    else:
-        factors = {"full": 1.0, "adjusted": float(size), "jackknife": size / (rows - size)}
-        cov = spread * factors[variant]
-    return Prior(mean, cov, spread)
+        return Prior(mean, np.diag(np.diag(spread + held)), spread)
+    factors = {"full": 1.0, "adjusted": float(size), "jackknife": size / (rows - size)}
+    return Prior(mean, spread * factors[variant] + held, spread)
 
 
-def plan(rows: int, columns: int, n_subsamples: int | None, size: int | float | None) -> tuple[int, int]:
+def plan(
+    rows: int, columns: int, n_subsamples: int | None, size: int | float | None, variant: str = "full"
+) -> tuple[int, int]:
     """How many subsamples of how many rows; `size` may be a share of the rows, None stands for the defaults.
 
     The default is a twentieth of the rows, at least 5 for each coefficient and at most half of the rows, and then
-    as many subsamples as it takes to use every row once, at least 20.
+    as many subsamples as it takes to use every row once, at least 20. A full covariance is inverted: it gets
+    2 subsamples for each coefficient, up to 200, since with m near p its inverse is mostly noise.
     """
     n = _size(rows, columns, size)
     if n_subsamples is None:
-        return max(20, math.ceil(rows / n)), n
+        enough = 0 if variant == "diag" else min(2 * columns, 200)
+        return max(20, math.ceil(rows / n), enough), n
     if _whole(n_subsamples) and 2 <= n_subsamples <= 100_000:
         return int(n_subsamples), n
     raise TacitError(
@@ -166,7 +171,7 @@ def subsample_prior(
             "argument_invalid", f"X has the shape {table.shape} and y {target.shape}", argument="X",
             hint="give a table of rows and one y for each",
         )  # fmt: skip
-    m, n = plan(*table.shape, n_subsamples, size)
+    m, n = plan(table.shape[0], table.shape[1], n_subsamples, size, kind)
     chosen = draws(len(target), m, n, generator(rng))
     if n_jobs is None:
         results = [fit(table[rows], target[rows]) for rows in chosen]

@@ -32,6 +32,7 @@ True
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -40,14 +41,14 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from tacit.arrays import Floats
+from tacit.arrays import Floats, Integers
 from tacit.errors import TacitError
 from tacit.regression.priors import Prior, check_variant, draws, plan
 from tacit.regression.subsample_design import Design
-from tacit.regression.subsample_fits import Fits, missing, squared_fits
+from tacit.regression.subsample_fits import JUDGES, Fits, missing, squared_fits, tuned_squares
 from tacit.rng import generator
 
-SCALINGS = ("map", "thesis")
+SCALINGS: tuple[str, ...] = ("map", "thesis")
 COVARIANCES = ("sampling", "posterior")
 
 
@@ -72,12 +73,15 @@ def seeded(random_state: object) -> np.random.Generator:
 class SubsampleEstimator(BaseEstimator):  # type: ignore[misc]
     """The parameters, the covariances and the input checks of all estimators of this room."""
 
+    _scalings = SCALINGS
+
     def __init__(
         self,
         *,
         n_subsamples: int | None = None,
         size: int | float | None = None,
-        variant: str = "full",
+        variant: str = "diag",
+        shrink: str | float | None = "tuned",
         scaling: str = "map",
         fit_intercept: bool = True,
         n_jobs: int | None = None,
@@ -86,6 +90,7 @@ class SubsampleEstimator(BaseEstimator):  # type: ignore[misc]
         self.n_subsamples = n_subsamples
         self.size = size
         self.variant = variant
+        self.shrink = shrink
         self.scaling = scaling
         self.fit_intercept = fit_intercept
         self.n_jobs = n_jobs
@@ -99,9 +104,30 @@ class SubsampleEstimator(BaseEstimator):  # type: ignore[misc]
     def _design(self, X: Any) -> Design:  # noqa: N803
         """The columns, after the checks of the parameters."""
         check_variant(self.variant)
-        one_of(self.scaling, "scaling", SCALINGS)
-        self.n_subsamples_, self.size_ = plan(*X.shape, self.n_subsamples, self.size)
+        one_of(self.scaling, "scaling", self._scalings)
+        self._shrink(lambda: 0.0)
+        self.n_subsamples_, self.size_ = plan(*X.shape, self.n_subsamples, self.size, self.variant)
         return Design(X, bool(self.fit_intercept))
+
+    def _shrink(self, tune: Callable[[], float]) -> float:
+        """How much the fits on subsamples are shrunk."""
+        if self.shrink is None:
+            return 0.0
+        if isinstance(self.shrink, str) and self.shrink == "tuned":
+            return tune()
+        if isinstance(self.shrink, int | float | np.number) and not isinstance(self.shrink, bool):
+            value = float(self.shrink)
+            if 0 <= value < np.inf:
+                return value
+        raise TacitError(
+            "argument_invalid", f"shrink is {self.shrink!r}", argument="shrink",
+            hint='give "tuned", a precision that is not negative, or None',
+        )  # fmt: skip
+
+    def _judges(self, design: Design, rng: np.random.Generator) -> list[Integers]:
+        """The subsamples that tune: larger than the others where these are small, so that what they say holds for all rows."""
+        size = min(max(self.size_, 40 * (design.columns + 1)), max(design.count // 2, 1))
+        return list(draws(design.count, JUDGES, size, rng))
 
     def _set_prior(self, design: Design, fits: Fits, gram: Floats) -> Prior:
         """The prior of the standardised slopes; what users see of it is in the units of X."""
@@ -192,8 +218,10 @@ class SubsampleRidge(RegressorMixin, SubsampleEstimator):  # type: ignore[misc]
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, y_numeric=True)  # noqa: N806
         design, y = self._design(X), np.asarray(y, dtype=np.float64)
         gram, p = design.gram(), design.columns
-        chosen = list(draws(design.count, self.n_subsamples_, self.size_, seeded(self.random_state)))
-        fits = squared_fits(design, y, chosen, gram=gram, n_jobs=self.n_jobs)
+        rng = seeded(self.random_state)
+        chosen = list(draws(design.count, self.n_subsamples_, self.size_, rng))
+        self.shrink_ = self._shrink(lambda: tuned_squares(design, y, self._judges(design, rng)))
+        fits = squared_fits(design, y, chosen, shrink=self.shrink_, gram=gram, n_jobs=self.n_jobs)
         prior = self._set_prior(design, fits, gram)
         self.prior_mean_ = self.prior_mean_[0]
         right = sum((z.T @ y[part] for part, z in design.blocks()), np.zeros(design.width))

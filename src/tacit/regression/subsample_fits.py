@@ -1,15 +1,18 @@
-"""Unpenalised fits on many subsamples at once, and what is done where there is none.
+"""Fits on many subsamples at once; how much they are shrunk; what is done where there is no fit.
+
+With `shrink` 0 a fit is the plain one of the thesis. With shrink w each fit has the prior N(0, 1 / w) on every standardised
+coefficient. The covariance of such fits is too small: with curvature A of loss and prior W together, a posterior has the covariance
+A^-1, a shrunk fit only A^-1 - A^-1 W A^-1. So the mean of A^-1 W A^-1 over the subsamples is added to S (`held`). Then the
+prior N(b0, S) holds what n rows *and* N(0, 1 / w) say, and a direction that no subsample sees keeps the variance 1 / w.
 
 A subsample may have no unique finite fit: its classes are separated, all counts of a level are zero, or it shows fewer
-directions than the whole table does. Such a subsample is fitted again with a weak normal prior on the
-standardised scale, N(0, 2.5^2) for each coefficient (Gelman and others 2008; the default of rstanarm), worth about
-a sixth of a row, also for the distance of the intercept from that of a model without columns.
+directions than the whole table does. Such a subsample is fitted with w = 0.16 where w is smaller: N(0, 2.5^2), the default of
+rstanarm (Gelman and others 2008), worth about a sixth of a row. Its intercept gets the same prior around that of a model without columns.
+Directions that the whole table does not have (a constant column, all levels of a factor beside an intercept) are held at zero.
 
-That prior takes variance away. With a precision W in a fit of total curvature A, the variance of the posterior exceeds
-the variance of the estimate by A^-1 W A^-1. The mean of that over all subsamples is added to S, so a direction that the
-subsamples cannot see keeps the weak prior's variance and is not called certain.
-
-Directions that the whole table does not have (a constant column, all levels of a factor and an intercept) are held at zero.
+`tuned` picks w from a grid: each of some subsamples is fitted, and scored by its loss on the rows of another. The best
+w of a prior does not depend on how many rows the fit has, so what is best for n rows serves for N. It costs as
+much as fits of a few subsamples of n rows, where cross-validation fits all rows ten times for each value.
 
 >>> import numpy as np
 >>> from tacit.regression.subsample_design import Design
@@ -33,15 +36,18 @@ from tacit.arrays import Floats, Integers
 from tacit.regression.priors import FLAT, Prior, from_fits
 from tacit.regression.subsample_design import BLOCK, Design
 from tacit.regression.subsample_losses import Loss
-from tacit.regression.subsample_newton import newton, terms
+from tacit.regression.subsample_newton import SMALL, Terms, newton, terms
 
 WEAK = 1 / 2.5**2  # precision of the weak prior, standardised columns
+GRID = (0.0, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0, 10000.0)
+JUDGES = 8  # subsamples that tune
+ROUGH = 1e-3  # where their fits stop: three hundredths of a deviation
 
 
 class Fits(NamedTuple):
-    """Standardised coefficients `values` (m, q, width), and what became of subsamples without a fit of their own.
+    """Standardised coefficients `values` (m, q, width), and what shrinking did to them.
 
-    `held` is the mean variance that weak priors took away, `weak` counts the subsamples that needed one, and
+    `held` is the mean variance that their priors took away, `weak` counts the subsamples that needed one, and
     `unbounded` those of them that show every direction, so that only more rows would help.
     """
 
@@ -55,9 +61,8 @@ class Fits(NamedTuple):
         m = len(self.values)
         q, width = self.values.shape[1:]
         keep = (np.arange(q * width) % width) < columns
-        return from_fits(
-            self.values.reshape(m, -1)[:, keep], size, rows, variant, self.held[np.ix_(keep, keep)]
-        )
+        slopes = self.values.reshape(m, -1)[:, keep]
+        return from_fits(slopes, size, rows, variant, self.held[np.ix_(keep, keep)])
 
 
 def missing(gram: Floats, columns: int) -> Floats:
@@ -91,55 +96,6 @@ def _blocked(work: Callable[[Integers], Any], chosen: Sequence[Integers], width:
     return Parallel(n_jobs=n_jobs, prefer="threads")(delayed(work)(part) for part in parts)  # type: ignore[no-any-return]
 
 
-def loss_fits(
-    loss: Loss,
-    design: Design,
-    y: Floats,
-    chosen: Sequence[Integers],
-    *,
-    gram: Floats | None = None,
-    n_jobs: int | None = None,
-    always_weak: bool = False,
-) -> Fits:
-    """Fits of a loss on the rows `chosen`, a list of m index arrays of one length.
-
-    With `always_weak` every fit has the weak prior and none is counted as held back: for losses without a likelihood.
-    """
-    q, d = loss.q, design.width
-    absent = missing(design.gram() if gram is None else gram, design.columns)
-    centre = np.zeros((q, d))
-    if design.intercept:
-        centre[:, -1] = loss.null(y)
-    centre = centre.ravel()
-    none = np.kron(np.eye(q), absent)
-
-    def work(part: Integers) -> tuple[Floats, Floats, int, int]:
-        z, answers = design.rows(part), y[part]
-        start = np.broadcast_to(centre, (len(part), q * d))
-
-        def hopeless(b: Floats) -> Floats:
-            return loss.apart(z @ b.reshape(-1, q, d).swapaxes(1, 2), answers)
-
-        values, held = np.array(start), np.zeros((q * d, q * d))
-        short = np.zeros(len(part), dtype=bool) if always_weak else _deficient(z, absent)
-        bad = np.ones(len(part), dtype=bool) if always_weak else short | hopeless(start)
-        if not bad.all():
-            good = newton(lambda b: terms(loss, z, answers, b), start, start, none, hopeless=hopeless)
-            values, bad = good.values, bad | ~good.converged
-        if bad.any():
-            weak = WEAK * np.eye(q * d)
-            some, theirs, begin = z[bad], answers[bad], start[bad]
-            again = newton(lambda b: terms(loss, some, theirs, b), begin, begin, weak, steps=60)
-            values = np.where(bad[:, None], 0.0, values)
-            values[bad] = again.values
-            if not always_weak:
-                inverse = np.linalg.inv(again.curvature)
-                held = WEAK * (inverse @ inverse).sum(axis=0)
-        return values, held, int(bad.sum()), int((bad & ~short).sum())
-
-    return _joined(_blocked(work, chosen, d * q, n_jobs), q)
-
-
 def _joined(parts: list[tuple[Floats, Floats, int, int]], q: int) -> Fits:
     values = np.concatenate([part[0] for part in parts])
     held = np.sum([part[1] for part in parts], axis=0) / len(values)
@@ -147,31 +103,170 @@ def _joined(parts: list[tuple[Floats, Floats, int, int]], q: int) -> Fits:
     return Fits(values.reshape(len(values), q, -1), held, int(weak), int(unbounded))
 
 
+def _prior_precision(design: Design, q: int, shrink: float) -> Floats:
+    """The diagonal of W: `shrink` for slopes, the weak prior's for the intercept."""
+    one = np.full(design.width, shrink)
+    one[design.columns :] = WEAK
+    return np.diag(np.tile(one, q))
+
+
+class _Part:
+    """The rows of a block of subsamples, and Newton's method on them."""
+
+    def __init__(self, loss: Loss, z: Floats, y: Floats, centre: Floats) -> None:
+        self.loss, self.z, self.y = loss, z, y
+        self.start = np.tile(centre, (len(z), 1))
+
+    def _terms(self, who: Integers) -> Terms:
+        z, y = self.z[who], self.y[who]
+        return lambda b: terms(self.loss, z, y, b)
+
+    def apart(self, who: Integers, b: Floats) -> Floats:
+        """Who has no finite fit, as b shows."""
+        eta = self.z[who] @ b.reshape(len(who), self.loss.q, -1).swapaxes(1, 2)
+        return self.loss.apart(eta, self.y[who])
+
+    def plain(self, who: Integers, precision: Floats) -> tuple[Floats, Floats]:
+        """Fits without a prior, and which of them are none."""
+        done = newton(
+            lambda some: self._terms(who[some]), self.start[who], self.start[who], precision,
+            hopeless=lambda some, b: self.apart(who[some], b),
+        )  # fmt: skip
+        return done.values, ~done.converged
+
+    def shrunk(self, who: Integers, precision: Floats, start: Floats, small: float) -> tuple[Floats, Floats]:
+        """Fits with a prior, and their curvatures."""
+        done = newton(
+            lambda some: self._terms(who[some]), start, self.start[who], precision, steps=60, small=small
+        )
+        return done.values, done.curvature
+
+
+def _centre(loss: Loss, design: Design, y: Floats) -> Floats:
+    centre = np.zeros((loss.q, design.width))
+    if design.intercept:
+        centre[:, -1] = loss.null(y)
+    return centre.ravel()
+
+
+def loss_fits(
+    loss: Loss,
+    design: Design,
+    y: Floats,
+    chosen: Sequence[Integers],
+    *,
+    shrink: float = 0.0,
+    gram: Floats | None = None,
+    n_jobs: int | None = None,
+) -> Fits:
+    """Fits of a loss on the rows `chosen`, a list of m index arrays of one length."""
+    q, d = loss.q, design.width
+    absent = missing(design.gram() if gram is None else gram, design.columns)
+    centre, none = _centre(loss, design, y), np.kron(np.eye(q), absent)
+    prior = _prior_precision(design, q, shrink or WEAK)
+
+    def work(block: Integers) -> tuple[Floats, Floats, int, int]:
+        part = _Part(loss, design.rows(block), y[block], centre)
+        everyone = np.arange(len(block))
+        values, held = part.start.copy(), np.zeros((q * d, q * d))
+        weak, short = np.ones(len(block), dtype=bool), np.zeros(len(block), dtype=bool)
+        if shrink == 0:
+            short = _deficient(part.z, absent)
+            weak = short | part.apart(everyone, part.start)
+            rest = np.flatnonzero(~weak)
+            if len(rest):
+                values[rest], weak[rest] = part.plain(rest, none)
+        who = np.flatnonzero(weak)
+        if len(who):
+            values[who], curvature = part.shrunk(who, prior, part.start[who], SMALL)
+            inverse = np.linalg.inv(curvature)
+            held = (inverse @ prior @ inverse).sum(axis=0)
+        return values, held, int(weak.sum()), int((weak & ~short).sum())
+
+    return _joined(_blocked(work, chosen, d * q, n_jobs), q)
+
+
+def tuned(loss: Loss, design: Design, y: Floats, chosen: Sequence[Integers], gram: Floats) -> float:
+    """The `shrink` of the grid that predicts best from subsample to subsample; rising values until two got worse."""
+    judges = np.array(chosen)
+    part = _Part(loss, design.rows(judges), y[judges], _centre(loss, design, y))
+    everyone, q = np.arange(len(judges)), loss.q
+    fresh = _strangers(judges)
+    others = part.z[np.roll(everyone, -1)]
+    answers = part.y[np.roll(everyone, -1)]
+    plain = loss_fits(loss, design, y, judges, gram=gram)
+    values = plain.values.reshape(len(judges), -1)
+    best, least, worse = 0.0, np.inf, 0
+    for shrink in GRID:
+        if shrink > 0:
+            values, _ = part.shrunk(everyone, _prior_precision(design, q, shrink), values, ROUGH)
+        elif 2 * plain.unbounded > len(judges):
+            continue
+        eta = others @ values.reshape(len(judges), q, -1).swapaxes(1, 2)
+        score = float(loss.rows(eta, answers)[0][fresh].sum())
+        if score < least:
+            best, least, worse = shrink, score, 0
+        else:
+            worse += 1
+        if worse == 2:
+            break
+    return best
+
+
+def _strangers(judges: Integers) -> Floats:
+    """Which rows of the next subsample (m, n) are not in this one."""
+    nexts = np.roll(judges, -1, axis=0)
+    return np.array([~np.isin(theirs, mine) for mine, theirs in zip(judges, nexts, strict=True)])
+
+
+def _ridge_moments(design: Design, y: Floats) -> tuple[float, float]:
+    """The mean that least squares starts from, and the deviation of y that makes `shrink` free of units."""
+    middle = float(y.mean()) if design.intercept else 0.0
+    return middle, float(np.sqrt(np.mean((y - middle) ** 2)))
+
+
 def squared_fits(
     design: Design,
     y: Floats,
     chosen: Sequence[Integers],
     *,
+    shrink: float = 0.0,
     gram: Floats | None = None,
     n_jobs: int | None = None,
 ) -> Fits:
-    """Least squares on the rows `chosen` by normal equations; the weak prior is in units of y's deviation."""
+    """Least squares on the rows `chosen` by normal equations; the prior's deviation is in units of y's."""
     d = design.width
     absent = missing(design.gram() if gram is None else gram, design.columns)
-    middle = y.mean() if design.intercept else 0.0
-    deviation = float(np.sqrt(np.mean((y - middle) ** 2)))
+    middle, deviation = _ridge_moments(design, y)
+    prior = _prior_precision(design, 1, shrink or WEAK)
 
-    def work(part: Integers) -> tuple[Floats, Floats, int, int]:
-        z, answers = design.rows(part), y[part] - middle
-        gram = z.swapaxes(1, 2) @ z
-        bad = _deficient(z, absent)
-        added = np.where(bad[:, None, None], WEAK * np.eye(d), absent * part.shape[1])
+    def work(block: Integers) -> tuple[Floats, Floats, int, int]:
+        z, answers = design.rows(block), y[block] - middle
+        products = z.swapaxes(1, 2) @ z
+        weak = np.ones(len(block), dtype=bool) if shrink else _deficient(z, absent)
+        added = np.where(weak[:, None, None], prior, absent * block.shape[1])
         right = (z.swapaxes(1, 2) @ answers[..., None])[..., 0]
-        values = np.linalg.solve(gram + added, right[..., None])[..., 0]
-        inverse = np.linalg.inv(gram[bad] + added[bad])
-        return values, WEAK * deviation**2 * (inverse @ inverse).sum(axis=0), int(bad.sum()), 0
+        values = np.linalg.solve(products + added, right[..., None])[..., 0]
+        inverse = np.linalg.inv(products[weak] + added[weak])
+        return values, deviation**2 * (inverse @ prior @ inverse).sum(axis=0), int(weak.sum()), 0
 
     fits = _joined(_blocked(work, chosen, d, n_jobs), 1)
     if design.intercept:
         fits.values[..., -1] += middle
     return fits
+
+
+def tuned_squares(design: Design, y: Floats, chosen: Sequence[Integers]) -> float:
+    """The `shrink` of the grid that predicts best from subsample to subsample, by squared error."""
+    judges = np.array(chosen)
+    middle, _ = _ridge_moments(design, y)
+    z, answers = design.rows(judges), y[judges] - middle
+    right = (z.swapaxes(1, 2) @ answers[..., None])[..., 0]
+    products, fresh = z.swapaxes(1, 2) @ z, _strangers(judges)
+    others, theirs = np.roll(z, -1, axis=0), np.roll(answers, -1, axis=0)
+    scores = []
+    for shrink in GRID:
+        # The smallest ridge stands for none: where rows are too few, it predicts as the shortest solution does.
+        values = np.linalg.solve(products + _prior_precision(design, 1, max(shrink, 1e-6)), right[..., None])
+        scores.append(float((((others @ values)[..., 0] - theirs) ** 2)[fresh].sum()))
+    return GRID[int(np.argmin(scores))]

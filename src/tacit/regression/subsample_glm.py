@@ -34,9 +34,9 @@ from sklearn.utils.validation import validate_data
 from tacit.arrays import Floats
 from tacit.errors import TacitError
 from tacit.regression.priors import Prior, draws
-from tacit.regression.subsample import SubsampleEstimator, seeded
+from tacit.regression.subsample import SCALINGS, SubsampleEstimator, seeded
 from tacit.regression.subsample_design import Design
-from tacit.regression.subsample_fits import WEAK, loss_fits, missing
+from tacit.regression.subsample_fits import WEAK, loss_fits, missing, tuned
 from tacit.regression.subsample_losses import Logistic, Loss, Multinomial, Poisson, contrasts
 from tacit.regression.subsample_newton import Fits, State, newton, terms
 
@@ -69,15 +69,28 @@ class _LikelihoodEstimator(SubsampleEstimator):
         if self.size is None:
             self._grow(loss, design, y, gram, rng)
         chosen = list(draws(design.count, self.n_subsamples_, self.size_, rng))
-        fits = loss_fits(loss, design, y, chosen, gram=gram, n_jobs=self.n_jobs)
+        self.shrink_ = self._shrink(lambda: tuned(loss, design, y, self._judges(design, rng), gram))
+        fits = loss_fits(loss, design, y, chosen, shrink=self.shrink_, gram=gram, n_jobs=self.n_jobs)
         prior = self._set_prior(design, fits, gram)
         centre, pull = penalty(prior, design, loss.q, 2.0 if self.scaling == "thesis" else 1.0)
         absent = np.kron(np.eye(loss.q), missing(gram, design.columns))
         start = fits.values.mean(axis=0).reshape(1, -1)
         done = self._all_rows(loss, design, y, start, centre, pull + absent)
+        if self.scaling == "quasi":
+            self.dispersion_ = self._dispersion(loss, design, y, done.values)
+            pull = pull * self.dispersion_
+            done = self._all_rows(loss, design, y, done.values, centre, pull + absent)
         b = done.values[0].reshape(loss.q, -1)
         self._set_covariances(design, done.curvature[0], done.curvature[0] - pull - absent, prior, pull)
         return design.slopes(b), design.offset(b)
+
+    def _dispersion(self, loss: Loss, design: Design, y: Floats, b: Floats) -> float:
+        """Pearson's: the mean squared standardised residual."""
+        total = 0.0
+        for part, z in design.blocks():
+            _, slope, curve = loss.rows(z[None] @ b.reshape(1, 1, -1).swapaxes(1, 2), y[None, part])
+            total += float((slope[0, :, 0] ** 2 / np.maximum(curve[0, :, 0, 0], 1e-300)).sum())
+        return max(total / max(design.count - design.width, 1), 1e-6)
 
     def _grow(self, loss: Loss, design: Design, y: Floats, gram: Floats, rng: np.random.Generator) -> None:
         """Double the default size while most of a few subsamples have no finite fit."""
@@ -99,11 +112,11 @@ class _LikelihoodEstimator(SubsampleEstimator):
             null[:, -1] = loss.null(y)
         null = null.reshape(1, -1)
         begin = start if np.isfinite(evaluate(start)[0]).all() else null
-        done = newton(evaluate, begin, centre[None], precision, steps=50)
+        done = newton(lambda _: evaluate, begin, centre[None], precision, steps=50)
         self.weak_fit_ = not bool(done.converged.all())
         if self.weak_fit_:  # the prior is silent in a direction in which no finite fit is best
             centre = np.where(np.diag(precision) > 0, centre, null[0])
-            done = newton(evaluate, null, centre[None], precision + WEAK * np.eye(len(centre)), steps=100)
+            done = newton(lambda _: evaluate, null, centre[None], precision + WEAK * np.eye(len(centre)), steps=100)
         return done
 
 
@@ -171,12 +184,15 @@ class SubsamplePoisson(RegressorMixin, _LikelihoodEstimator):  # type: ignore[mi
     with a weak prior, for want of a finite fit) and weak_fit_ (the same of the fit on all rows).
     """
 
+    _scalings = (*SCALINGS, "quasi")
+
     def __init__(
         self,
         *,
         n_subsamples: int | None = None,
         size: int | float | None = None,
-        variant: str = "full",
+        variant: str = "diag",
+        shrink: str | float | None = "tuned",
         scaling: str = "map",
         fit_intercept: bool = True,
         whole: bool = False,
@@ -187,6 +203,7 @@ class SubsamplePoisson(RegressorMixin, _LikelihoodEstimator):  # type: ignore[mi
             n_subsamples=n_subsamples,
             size=size,
             variant=variant,
+            shrink=shrink,
             scaling=scaling,
             fit_intercept=fit_intercept,
             n_jobs=n_jobs,

@@ -159,8 +159,8 @@ class Hinge:
         return np.zeros(1)
 
     def apart(self, eta: Floats, y: Floats) -> Floats:
-        """The fits of a machine are always penalised, so they always exist."""
-        return np.zeros(y.shape[:-1], dtype=bool)  # type: ignore[return-value]
+        """A machine without a penalty has no unique fit."""
+        return np.ones(y.shape[:-1], dtype=bool)  # type: ignore[return-value]
 
 
 @dataclass(frozen=True)
@@ -179,5 +179,5 @@ class SquaredHinge:
         return np.zeros(1)
 
     def apart(self, eta: Floats, y: Floats) -> Floats:
-        """The fits of a machine are always penalised, so they always exist."""
-        return np.zeros(y.shape[:-1], dtype=bool)  # type: ignore[return-value]
+        """A machine without a penalty has no unique fit."""
+        return np.ones(y.shape[:-1], dtype=bool)  # type: ignore[return-value]

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tacit.arrays import Floats
+from tacit.arrays import Floats, Integers
 from tacit.regression.subsample_losses import Loss
 
 SMALL = 1e-10  # a decrement after which one more step ends the search
@@ -66,45 +66,74 @@ def solve(curvature: Floats, gradient: Floats) -> Floats:
     return np.linalg.solve(curvature + ridge[:, None, None] * np.eye(size), gradient[..., None])[..., 0]  # type: ignore[no-any-return]
 
 
+class _Batch:
+    """The members still at work: their numbers, and a function for them alone, made again when many have ended."""
+
+    def __init__(self, terms_of: Callable[[Integers], Terms], centre: Floats, precision: Floats, m: int) -> None:
+        self.terms_of, self.centre, self.precision = terms_of, centre, precision
+        self.who = np.arange(m)
+        self.evaluate = terms_of(self.who)
+
+    def keep(self, who: Integers) -> None:
+        """Go on with these members only."""
+        self.who, self.evaluate = who, self.terms_of(who)
+
+    def at(self, b: Floats) -> State:
+        """The penalised objective, its gradient and its curvature."""
+        return _penalised(self.evaluate(b), b, self.centre[self.who], self.precision)
+
+
 def newton(
-    evaluate: Terms,
+    terms_of: Callable[[Integers], Terms],
     start: Floats,
     centre: Floats,
     precision: Floats,
     *,
     steps: int = 25,
-    hopeless: Callable[[Floats], Floats] | None = None,
+    small: float = SMALL,
+    hopeless: Callable[[Integers, Floats], Floats] | None = None,
 ) -> Fits:
-    """Minimise every member from `start` (m, D); `hopeless` may give up members early, from their values."""
-    b = start.copy()
-    state = _penalised(evaluate(b), b, centre, precision)
-    before = np.full(len(b), np.inf)
-    active = np.ones(len(b), dtype=bool)
-    good = np.zeros(len(b), dtype=bool)
+    """Minimise every member from `start` (m, D), with a prior at `centre` (m, D) of `precision` (D, D).
+
+    `terms_of(members)` gives the function that evaluates those members. `hopeless(members, values)` may give some up early;
+    `small` is the decrement at which a fit ends.
+    """
+    m, size = start.shape
+    values, curvature, good = start.copy(), np.zeros((m, size, size)), np.zeros(m, dtype=bool)
+    batch = _Batch(terms_of, centre, precision, m)
+    b, state = start.copy(), batch.at(start)
+    before, active = np.full(m, np.inf), np.ones(m, dtype=bool)
     for _ in range(steps):
         step = solve(state[2], state[1])
-        decrement = np.maximum((state[1] * step).sum(axis=1), 0.0)
+        decrement = np.maximum((state[1] * step).sum(axis=1), 0.0) * active
         fell = (decrement <= FALL * before) | (decrement < SMALL * SMALL)
-        b, state, moved = _search(evaluate, b, state, step * active[:, None], decrement, centre, precision)
-        good |= active & (decrement < SMALL) & (fell | ~moved)
-        active &= ~good & moved
+        b, state, moved = _search(batch, b, state, step * active[:, None], decrement)
+        done = active & (decrement < small) & (fell | ~moved)
+        values[batch.who], curvature[batch.who] = b, state[2]
+        good[batch.who] |= done
+        active &= ~done & moved
         before = decrement
         if hopeless is not None and active.any():
-            active &= ~hopeless(b)
+            active &= ~hopeless(batch.who, b)
         if not active.any():
             break
-    return Fits(b, state[2], good)
+        if active.sum() < 0.7 * len(active):
+            b, before = b[active], before[active]
+            state = (state[0][active], state[1][active], state[2][active])
+            batch.keep(batch.who[active])
+            active = np.ones(len(b), dtype=bool)
+    return Fits(values, curvature, good)
 
 
 def _search(
-    evaluate: Terms, b: Floats, state: State, step: Floats, decrement: Floats, centre: Floats, precision: Floats
+    batch: _Batch, b: Floats, state: State, step: Floats, decrement: Floats
 ) -> tuple[Floats, State, Floats]:
     """Halve the steps of the members that would not come down; those that cannot move stay where they are."""
     length = np.ones(len(b))
     floor = 1e-13 * np.abs(state[0])  # below the sum's own rounding nothing can be seen
     for _ in range(40):
-        there = b - length[:, None] * step
-        found = _penalised(evaluate(there), there, centre, precision)
+        there = np.where(length[:, None] > 0, b - length[:, None] * step, b)
+        found = batch.at(there)
         with np.errstate(invalid="ignore"):
             fine = found[0] <= state[0] - 1e-4 * length * decrement + floor
         fine |= length == 0.0
