@@ -6,9 +6,9 @@ can reveal a row. For answers that must stay with people, see `tacit.Study`.
 >>> import numpy as np
 >>> rng = np.random.default_rng(1)
 >>> X = rng.normal(size=(300, 3))
->>> y = X @ [1.0, 0.0, -2.0] + rng.standard_cauchy(300)
+>>> y = X @ [1.0, 3.0, -2.0] + rng.standard_cauchy(300)
 >>> MixtureRegressor().fit(X, y).coef_.round()
-array([ 1., 0., -2.])
+array([ 1.,  3., -2.])
 """
 
 from tacit.errors import TacitError

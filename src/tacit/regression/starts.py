@@ -1,6 +1,7 @@
 """From rows to a fitted mixture: the unit, the starts, and the climb.
 
-The unit is a typical residual of least squares, 1.4826 times their median absolute value. EM starts at the
+The unit is a typical residual: 1.4826 times the median absolute one of least squares, or of a line nearer to least
+absolute deviations where that is much smaller. EM starts at the
 coefficients of least squares, of least absolute deviations and of least squares on the half of the rows that fit
 best, with three sets of scales; each climbs a little, and the best one to the end. Above 32,768 rows all this
 happens on a sample of 16,384 of them, and only the end on all.
@@ -100,8 +101,23 @@ def typical(design: Design, y: Floats, v: Floats, penalised: bool) -> tuple[floa
     for r in (left, np.abs(y)) if penalised else (left,):
         for unit in (NORMAL * median(r, v), float(v @ r) / total):
             if unit > NOTHING * deviation:
-                return unit, False
+                return unit if r is not left else smaller(design, y, v, r, unit), False
     return 1e-6 * deviation if deviation > 0 else 1.0, True
+
+
+def smaller(design: Design, y: Floats, v: Floats, r: Floats, unit: float) -> float:
+    """The unit when the line is drawn to least absolute deviations, as long as that makes it much smaller.
+
+    Far outliers turn the line of least squares, and then its typical residual says little.
+    """
+    for _ in range(50):
+        beta = design.solve(v / np.maximum(r, 0.05 * unit), y, design.flat)
+        r = np.abs(y - design.predict(beta))
+        found = NORMAL * median(r, v)
+        if not 0 < found < 0.9 * unit:
+            break
+        unit = found
+    return unit
 
 
 def at_rest(problem: Problem, fixed: Floats | None) -> Climb:
