@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse, stats
 from scipy.optimize import minimize
-from sklearn.linear_model import HuberRegressor, LinearRegression, Ridge
+from sklearn.linear_model import HuberRegressor, LinearRegression, QuantileRegressor, Ridge
 
 from tacit.regression import Huber, Laplace, MixtureRegressor, StudentT, em, families, inference, starts
 from tacit.regression.design import Design
@@ -119,10 +119,10 @@ def thesis_rounds(x, y, rounds):
 
 def test_dividing_weights_by_their_sum_loses_the_guarantee():
     falls = []
-    for seed in range(10):
+    for seed in range(30):
         x, y = simulated(60, 2, seed, tail=2.0)
         falls.append(np.diff(thesis_rounds(x, y, 60)).min())
-    assert min(falls) < -5e-3
+    assert min(falls) < -0.01
 
 
 # Special cases.
@@ -158,15 +158,20 @@ def test_gaussian_with_a_penalty_is_ridge(alpha):
 @pytest.mark.parametrize("p", [2, 6])
 def test_laplace_alone_is_least_absolute_deviations(p):
     x, y = simulated(150, p)
-    model = MixtureRegressor(Laplace(1e-9), tol=1e-16, max_iter=5000).fit(x, y)
+    model = MixtureRegressor(Laplace(1e-8), tol=1e-16).fit(x, y)
+    peer = QuantileRegressor(quantile=0.5, alpha=0.0, solver="highs").fit(x, y)
+    assert [model.intercept_, *model.coef_] == pytest.approx([peer.intercept_, *peer.coef_], abs=1e-6)
     lines = sm.QuantReg(y, sm.add_constant(x)).fit(q=0.5, max_iter=20_000, p_tol=1e-12)
-    assert [model.intercept_, *model.coef_] == pytest.approx(lines.params, abs=1e-6)
+    assert [model.intercept_, *model.coef_] == pytest.approx(lines.params, abs=1e-5)
+    assert np.abs(y - model.predict(x)).sum() <= np.abs(lines.resid).sum() + 1e-6
 
 
 @pytest.mark.parametrize("k", [1.1, 2.0])
 def test_huber_alone_is_the_fit_of_statsmodels_and_scikit_learn_at_their_scales(k):
     x, y = simulated()
-    peer = sm.RLM(y, sm.add_constant(x), M=sm.robust.norms.HuberT(k)).fit(update_scale=False, tol=1e-13, maxiter=500)
+    peer = sm.RLM(y, sm.add_constant(x), M=sm.robust.norms.HuberT(k)).fit(
+        update_scale=False, tol=1e-13, maxiter=500
+    )
     model = MixtureRegressor(Huber(k), scales=[peer.scale], tol=1e-16).fit(x, y)
     assert [model.intercept_, *model.coef_] == pytest.approx(peer.params, abs=1e-6)
     other = HuberRegressor(epsilon=k, alpha=0.0, tol=1e-9, max_iter=10_000).fit(x, y)

@@ -1,6 +1,7 @@
 """Every formula of the components against integration, differences and brute force."""
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -36,7 +37,7 @@ def at(family, r, s):
 def test_densities_are_normalised(family, s):
     corners = [0.0, getattr(family, "delta", s), getattr(family, "k", 1.0) * s, 50 * s]
     corners = sorted(set(corners))
-    ends = [*zip(corners[:-1], corners[1:], strict=True), (corners[-1], math.inf)]
+    ends = [*pairwise(corners), (corners[-1], math.inf)]
     mass = 2 * sum(quad(lambda r: math.exp(at(family, r, s)), *end, limit=200)[0] for end in ends)
     assert mass == pytest.approx(1, abs=1e-7)
 
@@ -151,5 +152,5 @@ def test_unknown_components_are_refused(components):
     ],
 )
 def test_impossible_shapes_are_refused(make):
-    with pytest.raises(TacitError, match="give a number|nu = 1"):
+    with pytest.raises(TacitError, match=r"give a number|nu = 1"):
         make()

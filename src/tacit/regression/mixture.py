@@ -307,8 +307,10 @@ class MixtureRegressor(FittedMixture):
         rank = Design(X[rows], v[rows], settings.intercept).rank
 
         def robust(part: Any, mine: Any) -> Floats:
-            found = starts.fit(part, y[mine], v[mine], settings._replace(n_starts=1, tol=max(settings.tol, 1e-7)), rng)
-            if found.problem.design.rank < rank:
+            found = starts.fit(
+                part, y[mine], v[mine], settings._replace(n_starts=1, tol=max(settings.tol, 1e-7)), rng
+            )
+            if found.problem.design.rank < rank or len(mine) <= rank:
                 raise TacitError(
                     "argument_invalid",
                     f"a subsample of {len(mine)} rows does not tell all coefficients apart",

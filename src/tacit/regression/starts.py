@@ -20,7 +20,7 @@ from tacit.regression.em import Climb, Problem, State, climb
 from tacit.regression.families import Family
 
 NORMAL = 1.4826  # standard deviation over median absolute value
-NOTHING = 1e-10  # part of the spread of y that is rounding
+NOTHING = 1e-9  # part of the spread of y that is rounding
 SHORT = 8  # rounds of each start
 SAMPLE = 16_384
 MOST_STARTS = 9
@@ -94,30 +94,39 @@ def fit(x: Any, y: Floats, v: Floats, settings: Settings, rng: np.random.Generat
 
 def typical(design: Design, y: Floats, v: Floats, penalised: bool) -> tuple[float, bool]:
     """The unit, and whether least squares leaves no residuals to speak of."""
-    total = float(v.sum())
-    deviation = float(v @ np.abs(y)) / total
-    left = np.abs(y - design.predict(design.solve(v, y, design.flat)))
-    # A penalty keeps the line away from the rows where least squares meets them all.
-    for r in (left, np.abs(y)) if penalised else (left,):
-        for unit in (NORMAL * median(r, v), float(v @ r) / total):
-            if unit > NOTHING * deviation:
-                return unit if r is not left else smaller(design, y, v, r, unit), False
-    return 1e-6 * deviation if deviation > 0 else 1.0, True
+    spread = middle(np.abs(y), v)
+    r = np.abs(y - design.predict(design.solve(v, y, design.flat)))
+    if middle(r, v, NOTHING * spread) > NOTHING * spread:
+        return NORMAL * smaller(design, y, v, r, NOTHING * spread), False
+    if (
+        penalised and spread > 0
+    ):  # a penalty keeps the line away from the rows where least squares meets them all
+        return NORMAL * spread, False
+    return NORMAL * 1e-6 * spread if spread > 0 else 1.0, True
 
 
-def smaller(design: Design, y: Floats, v: Floats, r: Floats, unit: float) -> float:
-    """The unit when the line is drawn to least absolute deviations, as long as that makes it much smaller.
+def smaller(design: Design, y: Floats, v: Floats, r: Floats, nothing: float) -> float:
+    """The typical residual of a line nearer to least absolute deviations, as long as that is much less.
 
     Far outliers turn the line of least squares, and then its typical residual says little.
     """
+    size = middle(r, v, nothing)
     for _ in range(50):
-        beta = design.solve(v / np.maximum(r, 0.05 * unit), y, design.flat)
-        r = np.abs(y - design.predict(beta))
-        found = NORMAL * median(r, v)
-        if not 0 < found < 0.9 * unit:
+        beta = design.solve(v / np.maximum(r, 0.07 * size), y, design.flat)
+        left = np.abs(y - design.predict(beta))
+        found = middle(left, v, nothing)
+        if not nothing < found < 0.9 * size:
             break
-        unit = found
-    return unit
+        r, size = left, found
+    return size
+
+
+def middle(r: Floats, v: Floats, nothing: float = 0.0) -> float:
+    """The median of `r`, or of what is above `nothing` where half of it is not."""
+    found = median(r, v)
+    if found > nothing or not (r > nothing).any():
+        return found
+    return median(r[r > nothing], v[r > nothing])
 
 
 def at_rest(problem: Problem, fixed: Floats | None) -> Climb:
