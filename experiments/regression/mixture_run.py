@@ -129,7 +129,7 @@ def one_repeat(
         found[setting] = {
             method: judge(METHODS[method](number), x[train], target, x[test], y[test], clean, far)
             for method in methods
-            if number < FEW.get(method, REPEATS)
+            if number < FEW.get(method, number + 1)
         }
     return {"data": name, "repeat": number, "n": cut, "p": x.shape[1], "settings": found}
 

@@ -28,6 +28,7 @@ from tacit.regression.design import BLOCK, Design, Penalty
 from tacit.regression.families import Family
 
 LEAST = 1e-12  # weight of a component that is gone; a row that nothing else explains brings it back
+GONE = 1e-9  # weight below which a scale is left as it is
 SMALL = 0.05  # weight of a component that may be about to go
 CEILING = 1e8  # of a scale
 
@@ -87,13 +88,11 @@ class Problem:
         if not self.learned:
             return State(beta, weights, state.scales)
         r = self.y - self.design.predict(beta)
-        scales = np.array(
-            [
-                one.best_scale(r, z, s, self.floor, CEILING)
-                for one, z, s in zip(self.families, seen.z, state.scales, strict=True)
-            ]
-        )
-        return State(beta, weights, np.where(weights > 0, scales, state.scales))
+        scales = state.scales.copy()
+        for k, one in enumerate(self.families):
+            if weights[k] > GONE:
+                scales[k] = one.best_scale(r, seen.z[k], float(scales[k]), self.floor, CEILING)
+        return State(beta, weights, scales)
 
     def extend(self, zero: State, one: State, two: State) -> State | None:
         """Where the path from `zero` over `one` to `two` is heading."""

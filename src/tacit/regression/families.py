@@ -119,8 +119,10 @@ class Gaussian(_Shape):
     median: ClassVar[float] = 1.4826
 
     def log_density(self, r: Floats, s: float) -> Floats:
-        t = r / s
-        return -0.5 * t * t - math.log(s * math.sqrt(2 * math.pi))
+        found = r * r
+        found *= -0.5 / s**2
+        found -= math.log(s * math.sqrt(2 * math.pi))
+        return found
 
     def weight(self, r: Floats, s: float) -> Floats | float:
         return 1 / s**2
@@ -148,8 +150,12 @@ class StudentT(_Shape):
     def log_density(self, r: Floats, s: float) -> Floats:
         nu = self.nu
         constant = math.lgamma((nu + 1) / 2) - math.lgamma(nu / 2) - math.log(s * math.sqrt(nu * math.pi))
-        t = r / s
-        return constant - (nu + 1) / 2 * np.log1p(t * t / nu)
+        found = r * r
+        found /= nu * s**2
+        np.log1p(found, out=found)
+        found *= -(nu + 1) / 2
+        found += constant
+        return found
 
     def weight(self, r: Floats, s: float) -> Floats | float:
         return (self.nu + 1) / (self.nu * s**2 + r * r)
@@ -225,9 +231,10 @@ class Laplace(Family):
 
     def rho(self, r: Floats) -> Floats:
         """abs(r), with a parabola below delta."""
-        far = np.abs(r)
-        near = np.minimum(far, self.delta)
-        return far - near + (near * near / self.delta + self.delta) / 2
+        found = np.abs(r)
+        near = found < self.delta
+        found[near] = (found[near] ** 2 / self.delta + self.delta) / 2
+        return found
 
     def log_mass(self, s: float) -> float:
         """log Z."""
@@ -245,7 +252,10 @@ class Laplace(Family):
         return (outer * (d + s) + d / 2 * inner + square / (2 * d)) / (outer + inner)
 
     def log_density(self, r: Floats, s: float) -> Floats:
-        return self.rho(r) / -s - self.log_mass(s)
+        found = self.rho(r)
+        found /= -s
+        found -= self.log_mass(s)
+        return found
 
     def weight(self, r: Floats, s: float) -> Floats | float:
         return 1 / (s * np.maximum(np.abs(r), self.delta))

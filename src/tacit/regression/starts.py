@@ -21,7 +21,7 @@ from tacit.regression.families import Family
 
 NORMAL = 1.4826  # standard deviation over median absolute value
 NOTHING = 1e-9  # part of the spread of y that is rounding
-SHORT = 8  # rounds of each start
+SHORT = 4  # rounds of each start
 SAMPLE = 16_384
 MOST_STARTS = 9
 
@@ -187,7 +187,7 @@ def squares(problem: Problem) -> Floats:
 def absolute(problem: Problem) -> Floats:
     """Nearly least absolute deviations."""
     beta = squares(problem)
-    for _ in range(SHORT):
+    for _ in range(8):
         r = np.abs(problem.y - problem.design.predict(beta))
         beta = problem.design.solve(problem.v / np.maximum(r, 0.05), problem.y, problem.penalty)
     return beta
