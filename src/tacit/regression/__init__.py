@@ -5,7 +5,18 @@ can reveal a row. For answers that must stay with people, see `tacit.Study`.
 """
 
 from tacit.regression.priors import Prior, subsample_prior
+from tacit.regression.ridge import ClosedFormRidge, closed_form_ridge
 from tacit.regression.subsample import SubsampleRidge
 from tacit.regression.subsample_glm import SubsampleLogistic, SubsamplePoisson
+from tacit.regression.subsample_svc import SubsampleLinearSVC
 
-__all__ = ["Prior", "SubsampleLogistic", "SubsamplePoisson", "SubsampleRidge", "subsample_prior"]
+__all__ = [
+    "ClosedFormRidge",
+    "Prior",
+    "SubsampleLinearSVC",
+    "SubsampleLogistic",
+    "SubsamplePoisson",
+    "SubsampleRidge",
+    "closed_form_ridge",
+    "subsample_prior",
+]

@@ -45,7 +45,7 @@ from tacit.arrays import Floats, Integers
 from tacit.errors import TacitError
 from tacit.regression.priors import Prior, check_variant, draws, plan
 from tacit.regression.subsample_design import Design
-from tacit.regression.subsample_fits import JUDGES, Fits, missing, squared_fits, tuned_squares
+from tacit.regression.subsample_fits import JUDGES, Fits, Tuned, missing, squared_fits, tuned_squares
 from tacit.rng import generator
 
 SCALINGS: tuple[str, ...] = ("map", "thesis")
@@ -105,20 +105,20 @@ class SubsampleEstimator(BaseEstimator):  # type: ignore[misc]
         """The columns, after the checks of the parameters."""
         check_variant(self.variant)
         one_of(self.scaling, "scaling", self._scalings)
-        self._shrink(lambda: 0.0)
+        self._shrink(lambda: Tuned(0.0))
         self.n_subsamples_, self.size_ = plan(*X.shape, self.n_subsamples, self.size, self.variant)
         return Design(X, bool(self.fit_intercept))
 
-    def _shrink(self, tune: Callable[[], float]) -> float:
-        """How much the fits on subsamples are shrunk."""
+    def _shrink(self, tune: Callable[[], Tuned]) -> Tuned:
+        """The ridge beside the subsamples' prior."""
         if self.shrink is None:
-            return 0.0
+            return Tuned(0.0)
         if isinstance(self.shrink, str) and self.shrink == "tuned":
             return tune()
         if isinstance(self.shrink, int | float | np.number) and not isinstance(self.shrink, bool):
             value = float(self.shrink)
             if 0 <= value < np.inf:
-                return value
+                return Tuned(value)
         raise TacitError(
             "argument_invalid", f"shrink is {self.shrink!r}", argument="shrink",
             hint='give "tuned", a precision that is not negative, or None',
@@ -126,7 +126,7 @@ class SubsampleEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _judges(self, design: Design, rng: np.random.Generator) -> list[Integers]:
         """The subsamples that tune: larger than the others where these are small, so that what they say holds for all rows."""
-        size = min(max(self.size_, 20 * (design.columns + 1) + 400), max(design.count // 2, 1))
+        size = min(max(self.size_, 10 * (design.columns + 1) + 300), max(design.count // 2, 1))
         return list(draws(design.count, JUDGES, size, rng))
 
     def _set_prior(self, design: Design, fits: Fits) -> Prior:
@@ -228,7 +228,7 @@ class SubsampleRidge(RegressorMixin, SubsampleEstimator):  # type: ignore[misc]
         fits = squared_fits(design, y, chosen, gram=gram, n_jobs=self.n_jobs)
         prior = self._set_prior(design, fits)
         self.prior_mean_ = self.prior_mean_[0]
-        self.shrink_ = self._shrink(lambda: tuned_squares(design, y, self._judges(design, rng)))
+        self.shrink_ = self._shrink(lambda: tuned_squares(design, y, self._judges(design, rng))).ridge
         right = sum((z.T @ y[part] for part, z in design.blocks()), np.zeros(design.width))
         absent = missing(gram, p)
         rank = p - round(np.trace(absent))

@@ -41,7 +41,7 @@ from tacit.regression.subsample_newton import Terms, newton, terms
 
 WEAK = 1 / 2.5**2  # precision of the weak prior, standardised columns
 GRID = (0.0, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0, 10000.0)
-JUDGES = 8  # subsamples that tune
+JUDGES = 5  # subsamples that tune
 NEARLY_NONE = 1e-3  # the ridge that stands for none when these are fitted
 ROUGH = 1e-4  # the decrement at which fits of subsamples stop, a hundredth of a deviation before their last step
 
@@ -159,11 +159,11 @@ def loss_fits(
     *,
     gram: Floats,
     n_jobs: int | None = None,
-    count_only: bool = False,
+    all_weak: bool = False,
 ) -> Fits:
     """Fits of a loss on the rows `chosen`, a list of m index arrays of one length; `gram` is Z'Z of all rows.
 
-    With `count_only` subsamples without a fit of their own are counted, and not fitted.
+    With `all_weak` nobody looks for plain fits.
     """
     q, d = loss.q, design.width
     centre, none = _centre(loss, design, y), np.kron(np.eye(q), missing(gram, design.columns))
@@ -173,13 +173,16 @@ def loss_fits(
         part = _Part(loss, design.rows(block), y[block], centre)
         everyone = np.arange(len(block))
         values, held = part.start.copy(), np.zeros((q * d, q * d))
-        short = _deficient(part.z, none[:d, :d])
-        weak = short | part.apart(everyone, part.start)
+        if all_weak:
+            short, weak = np.zeros(len(block), dtype=bool), np.ones(len(block), dtype=bool)
+        else:
+            short = _deficient(part.z, none[:d, :d])
+            weak = short | part.apart(everyone, part.start)
         rest = np.flatnonzero(~weak)
         if len(rest):
             values[rest], weak[rest] = part.plain(rest, none)
         who = np.flatnonzero(weak)
-        if len(who) and not count_only:
+        if len(who):
             values[who], curvature = part.shrunk(who, prior, part.start[who])
             inverse = np.linalg.inv(curvature)
             held = (inverse @ prior @ inverse).sum(axis=0)
@@ -188,7 +191,27 @@ def loss_fits(
     return _joined(_blocked(work, chosen, d * q, n_jobs), q)
 
 
-def tuned(loss: Loss, design: Design, y: Floats, judges: Sequence[Integers]) -> float:
+def unbounded(loss: Loss, design: Design, y: Floats, trial: Sequence[Integers], gram: Floats) -> bool:
+    """Whether most of some subsamples have no finite fit although they show every direction: more rows would help."""
+    rows, none = np.array(trial), np.kron(np.eye(loss.q), missing(gram, design.columns))
+    part = _Part(loss, design.rows(rows), y[rows], _centre(loss, design, y))
+    everyone = np.arange(len(rows))
+    apart = part.apart(everyone, part.start)
+    short = _deficient(part.z, none[: design.width, : design.width])
+    who = np.flatnonzero(~apart & ~short)
+    if len(who):
+        apart[who] = part.plain(who, none)[1]
+    return bool(2 * (apart & ~short).sum() > len(rows))
+
+
+class Tuned(NamedTuple):
+    """The `ridge` that predicted best, and the mean `fit` (q width) with it: near enough for the fit on all rows to start from."""
+
+    ridge: float
+    fit: Floats | None = None
+
+
+def tuned(loss: Loss, design: Design, y: Floats, judges: Sequence[Integers]) -> Tuned:
     """The ridge of the grid that predicts best from subsample to subsample: uphill from 1, each from the fits before."""
     rows, q = np.array(judges), loss.q
     part = _Part(loss, design.rows(rows), y[rows], _centre(loss, design, y))
@@ -196,6 +219,7 @@ def tuned(loss: Loss, design: Design, y: Floats, judges: Sequence[Integers]) -> 
     fresh, nexts = _strangers(rows), np.roll(everyone, -1)
     others, answers = part.z[nexts], part.y[nexts]
     scores: dict[int, float] = {}
+    means: dict[int, Floats] = {}
     values = part.start
 
     def score(i: int) -> float:
@@ -207,14 +231,14 @@ def tuned(loss: Loss, design: Design, y: Floats, judges: Sequence[Integers]) -> 
             values, _ = part.shrunk(everyone, _precision(design, q, GRID[i] or NEARLY_NONE), values)
             eta = others @ values.reshape(len(rows), q, -1).swapaxes(1, 2)
             total = float(loss.rows(eta, answers)[0][fresh].sum())
-            scores[i] = total if np.isfinite(total) else np.inf
+            scores[i], means[i] = total if np.isfinite(total) else np.inf, values.mean(axis=0)
         return scores[i]
 
     at = GRID.index(1.0)
     while True:
         best = min((at, at + 1, at - 1), key=score)
         if best == at:
-            return GRID[at]
+            return Tuned(GRID[at], means[at])
         at = best
 
 
@@ -255,7 +279,7 @@ def squared_fits(
     return fits
 
 
-def tuned_squares(design: Design, y: Floats, judges: Sequence[Integers]) -> float:
+def tuned_squares(design: Design, y: Floats, judges: Sequence[Integers]) -> Tuned:
     """The ridge of the grid that predicts best from subsample to subsample, by squared error."""
     rows = np.array(judges)
     middle, _ = _moments(design, y)
@@ -267,4 +291,4 @@ def tuned_squares(design: Design, y: Floats, judges: Sequence[Integers]) -> floa
     for ridge in GRID:
         values = np.linalg.solve(products + _precision(design, 1, ridge or NEARLY_NONE), right[..., None])
         scores.append(float((((others @ values)[..., 0] - theirs) ** 2)[fresh].sum()))
-    return GRID[int(np.argmin(scores))]
+    return Tuned(GRID[int(np.argmin(scores))])

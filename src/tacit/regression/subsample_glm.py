@@ -36,12 +36,12 @@ from tacit.errors import TacitError
 from tacit.regression.priors import Prior, draws
 from tacit.regression.subsample import SCALINGS, SubsampleEstimator, seeded
 from tacit.regression.subsample_design import Design
-from tacit.regression.subsample_fits import WEAK, loss_fits, missing, tuned
+from tacit.regression.subsample_fits import WEAK, loss_fits, missing, tuned, unbounded
 from tacit.regression.subsample_fits import Fits as SubsampleFits
 from tacit.regression.subsample_losses import Logistic, Loss, Multinomial, Poisson, contrasts
 from tacit.regression.subsample_newton import Fits, State, newton, terms
 
-TRIAL = 6  # subsamples that are tried before a default size is taken
+TRIAL = 4  # subsamples that are tried before a default size is taken
 
 
 def over_rows(loss: Loss, design: Design, y: Floats, b: Floats) -> State:
@@ -92,12 +92,14 @@ class _LikelihoodEstimator(SubsampleEstimator):
         """Coefficients (q, p) and intercepts (q,) in the units of X."""
         design = self._design(X)
         gram, rng = design.gram(), seeded(self.random_state)
+        ridge = self._shrink(lambda: tuned(loss, design, y, self._judges(design, rng)))
+        self.shrink_ = ridge.ridge
         fits = self._subsamples(loss, design, y, gram, rng)
         prior = self._set_prior(design, fits)
-        self.shrink_ = self._shrink(lambda: tuned(loss, design, y, self._judges(design, rng)))
         target = Target.of(prior, design, loss.q, 2.0 if self.scaling == "thesis" else 1.0, self.shrink_)
         absent = np.kron(np.eye(loss.q), missing(gram, design.columns))
-        done = self._all_rows(loss, design, y, fits.values.mean(axis=0).reshape(1, -1), target, absent)
+        start = fits.values.mean(axis=0).ravel() if ridge.fit is None else ridge.fit
+        done = self._all_rows(loss, design, y, start[None], target, absent)
         if self.scaling == "quasi":
             self.dispersion_ = self._dispersion(loss, design, y, done.values)
             target = target._replace(subsamples=target.subsamples * self.dispersion_)
@@ -110,15 +112,19 @@ class _LikelihoodEstimator(SubsampleEstimator):
     def _subsamples(
         self, loss: Loss, design: Design, y: Floats, gram: Floats, rng: np.random.Generator
     ) -> SubsampleFits:
-        """The fits; a default size is doubled first while most of a few subsamples have no finite fit."""
-        most = design.count // 4
-        while self.size is None and self.size_ < most:
+        """The fits, after a few trials: where most have no finite fit, a default size is doubled, up to half of the rows.
+
+        Not if the tuned ridge is at least the weak prior: then what plain fits would say hardly matters.
+        """
+        beyond = False
+        while self.size is None:
             trial = list(draws(design.count, TRIAL, self.size_, rng))
-            if loss_fits(loss, design, y, trial, gram=gram, count_only=True).unbounded <= TRIAL // 2:
+            beyond = unbounded(loss, design, y, trial, gram)
+            if not beyond or self.shrink_ >= WEAK or self.size_ >= design.count // 2:
                 break
-            self.size_ = min(2 * self.size_, most)
+            self.size_ = min(2 * self.size_, design.count // 2)
         chosen = list(draws(design.count, self.n_subsamples_, self.size_, rng))
-        return loss_fits(loss, design, y, chosen, gram=gram, n_jobs=self.n_jobs)
+        return loss_fits(loss, design, y, chosen, gram=gram, n_jobs=self.n_jobs, all_weak=beyond)
 
     def _dispersion(self, loss: Loss, design: Design, y: Floats, b: Floats) -> float:
         """Pearson's: the mean squared standardised residual."""

@@ -107,12 +107,12 @@ class SubsampleLinearSVC(ClassifierMixin, SubsampleEstimator):  # type: ignore[m
         """Standardised coefficients (1, width) of one class against the rest; prior mean and covariance."""
         squared = self.loss == "squared_hinge"
         rough: Loss = SquaredHinge() if squared else Hinge(ROUGH)
-        fits = loss_fits(rough, design, y, chosen, gram=gram, n_jobs=self.n_jobs)
+        ridge = self._shrink(lambda: tuned(rough, design, y, judges))
+        fits = loss_fits(rough, design, y, chosen, gram=gram, n_jobs=self.n_jobs, all_weak=True)
         prior = self._set_prior(design, fits)
-        shrink = self._shrink(lambda: tuned(rough, design, y, judges))
-        target = Target.of(prior, design, 1, 2.0 if self.scaling == "thesis" else 1.0, shrink)
+        target = Target.of(prior, design, 1, 2.0 if self.scaling == "thesis" else 1.0, ridge.ridge)
         precision = target.precision + missing(gram, design.columns)
-        b = fits.values.mean(axis=0).reshape(1, -1)
+        b = (fits.values.mean(axis=0).ravel() if ridge.fit is None else ridge.fit)[None]
         losses: list[Loss] = [SquaredHinge()] if squared else [Hinge(h) for h in WIDTHS]
         for loss in losses:
 
@@ -123,7 +123,7 @@ class SubsampleLinearSVC(ClassifierMixin, SubsampleEstimator):  # type: ignore[m
                 return evaluate
 
             b = newton(of, b, target.centre[None], precision, steps=100).values
-        self.shrink_ = shrink
+        self.shrink_ = ridge.ridge
         return b, self.prior_mean_[0], self.prior_cov_
 
     def coef_interval(self, level: float = 0.9, kind: str = "sampling") -> tuple[Floats, Floats]:
