@@ -32,13 +32,16 @@ from tacit.regression.families import Cauchy, Family, Gaussian, Huber, Laplace, 
 from tacit.regression.mixture import Convergence, MixtureRegressor
 from tacit.regression.plots import plot_outliers, plot_residuals
 from tacit.regression.priors import Prior, subsample_prior
+from tacit.regression.ridge import ClosedFormRidge, closed_form_ridge
 from tacit.regression.selection import MixtureRegressorCV, Step
 from tacit.regression.subsample import SubsampleRidge
 from tacit.regression.subsample_glm import SubsampleLogistic, SubsamplePoisson
+from tacit.regression.subsample_svc import SubsampleLinearSVC
 from tacit.regression.trimmed import TrimmedRegressor
 
 __all__ = [
     "Cauchy",
+    "ClosedFormRidge",
     "Convergence",
     "Family",
     "Gaussian",
@@ -49,10 +52,12 @@ __all__ = [
     "Prior",
     "Step",
     "StudentT",
+    "SubsampleLinearSVC",
     "SubsampleLogistic",
     "SubsamplePoisson",
     "SubsampleRidge",
     "TrimmedRegressor",
+    "closed_form_ridge",
     "plot_outliers",
     "plot_residuals",
     "subsample_prior",

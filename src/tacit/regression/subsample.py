@@ -45,7 +45,7 @@ from tacit.arrays import Floats, Integers
 from tacit.errors import TacitError
 from tacit.regression.priors import Prior, check_variant, draws, plan
 from tacit.regression.subsample_design import Design
-from tacit.regression.subsample_fits import JUDGES, Fits, missing, squared_fits, tuned_squares
+from tacit.regression.subsample_fits import JUDGES, Fits, Tuned, missing, squared_fits, tuned_squares
 from tacit.rng import generator
 
 SCALINGS: tuple[str, ...] = ("map", "thesis")
@@ -105,20 +105,20 @@ class SubsampleEstimator(BaseEstimator):  # type: ignore[misc]
         """The columns, after the checks of the parameters."""
         check_variant(self.variant)
         one_of(self.scaling, "scaling", self._scalings)
-        self._shrink(lambda: 0.0)
+        self._shrink(lambda: Tuned(0.0))
         self.n_subsamples_, self.size_ = plan(*X.shape, self.n_subsamples, self.size, self.variant)
         return Design(X, bool(self.fit_intercept))
 
-    def _shrink(self, tune: Callable[[], float]) -> float:
-        """How much the fits on subsamples are shrunk."""
+    def _shrink(self, tune: Callable[[], Tuned]) -> Tuned:
+        """The ridge beside the subsamples' prior."""
         if self.shrink is None:
-            return 0.0
+            return Tuned(0.0)
         if isinstance(self.shrink, str) and self.shrink == "tuned":
             return tune()
         if isinstance(self.shrink, int | float | np.number) and not isinstance(self.shrink, bool):
             value = float(self.shrink)
             if 0 <= value < np.inf:
-                return value
+                return Tuned(value)
         raise TacitError(
             "argument_invalid", f"shrink is {self.shrink!r}", argument="shrink",
             hint='give "tuned", a precision that is not negative, or None',
@@ -126,10 +126,10 @@ class SubsampleEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _judges(self, design: Design, rng: np.random.Generator) -> list[Integers]:
         """The subsamples that tune: larger than the others where these are small, so that what they say holds for all rows."""
-        size = min(max(self.size_, 40 * (design.columns + 1)), max(design.count // 2, 1))
+        size = min(max(self.size_, 10 * (design.columns + 1) + 300), max(design.count // 2, 1))
         return list(draws(design.count, JUDGES, size, rng))
 
-    def _set_prior(self, design: Design, fits: Fits, gram: Floats) -> Prior:
+    def _set_prior(self, design: Design, fits: Fits) -> Prior:
         """The prior of the standardised slopes; what users see of it is in the units of X."""
         prior = fits.prior(design.columns, self.size_, design.count, self.variant)
         unit = np.tile(design.live / design.scale, fits.values.shape[1])
@@ -138,20 +138,26 @@ class SubsampleEstimator(BaseEstimator):  # type: ignore[misc]
         self.weak_subsamples_ = fits.weak
         return prior
 
-    def _set_covariances(self, design: Design, objective: Floats, loss: Floats, prior: Prior, pull: Floats) -> None:
-        """Both covariances of the standardised coefficients (q width), from the curvatures and the prior's `pull`."""
+    def _set_covariances(
+        self, design: Design, objective: Floats, loss: Floats, prior: Prior, pull: Floats, noise: float = 1.0
+    ) -> None:
+        """Both covariances of the standardised coefficients (q width).
+
+        `objective` and `loss` are curvatures, `pull` is the precision of the subsamples' prior, all in units in which the
+        variance of a row's slope is `noise` times its curvature.
+        """
         width, share = design.width, self.size_ / design.count
         inverse = np.linalg.inv(objective)
         keep = np.flatnonzero((np.arange(len(inverse)) % width) < design.columns)
         jack = np.zeros_like(inverse)
         jack[np.ix_(keep, keep)] = prior.spread * share / (1 - share)
         again = 1 + (1 - share) / (self.n_subsamples_ * share)
-        noise = loss + 2 * pull + again * pull @ jack @ pull
-        self._covariances = {"posterior": inverse, "sampling": inverse @ noise @ inverse}
+        between = noise * (loss + 2 * pull) + again * pull @ jack @ pull
+        self._covariances = {"posterior": noise * inverse, "sampling": inverse @ between @ inverse}
         self._keep = keep
         self._axes = (design.mean, design.live / design.scale)
         unit = np.tile(self._axes[1], len(keep) // design.columns)
-        self.coef_cov_ = inverse[np.ix_(keep, keep)] * np.outer(unit, unit)
+        self.coef_cov_ = noise * inverse[np.ix_(keep, keep)] * np.outer(unit, unit)
 
     def _spread(self, level: object, kind: str) -> tuple[float, Floats]:
         """How many deviations a level is, and the covariance asked for."""
@@ -216,27 +222,25 @@ class SubsampleRidge(RegressorMixin, SubsampleEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any) -> Self:  # noqa: N803
         """Fit to a table X (N, p), dense or sparse, and numbers y (N,)."""
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, y_numeric=True)  # noqa: N806
-        design, y = self._design(X), np.asarray(y, dtype=np.float64)
+        design, y, rng = self._design(X), np.asarray(y, dtype=np.float64), seeded(self.random_state)
         gram, p = design.gram(), design.columns
-        rng = seeded(self.random_state)
         chosen = list(draws(design.count, self.n_subsamples_, self.size_, rng))
-        self.shrink_ = self._shrink(lambda: tuned_squares(design, y, self._judges(design, rng)))
-        fits = squared_fits(design, y, chosen, shrink=self.shrink_, gram=gram, n_jobs=self.n_jobs)
-        prior = self._set_prior(design, fits, gram)
+        fits = squared_fits(design, y, chosen, gram=gram, n_jobs=self.n_jobs)
+        prior = self._set_prior(design, fits)
         self.prior_mean_ = self.prior_mean_[0]
+        self.shrink_ = self._shrink(lambda: tuned_squares(design, y, self._judges(design, rng))).ridge
         right = sum((z.T @ y[part] for part, z in design.blocks()), np.zeros(design.width))
-        absent = missing(gram, p) * np.trace(gram)
-        plain = np.linalg.solve(gram + absent, right)
-        noise = self._noise(design, y, plain, prior.mean, int(p - round(np.trace(missing(gram, p)))))
-        weight = 1.0 if self.scaling == "thesis" else noise
-        pull = np.zeros_like(gram)
-        pull[:p, :p] = prior.precision * weight
-        centre = np.zeros(design.width)
-        centre[:p] = prior.mean
-        values = np.linalg.solve(gram + absent + pull, right + pull @ centre)
+        absent = missing(gram, p)
+        rank = p - round(np.trace(absent))
+        absent *= np.trace(gram)
+        self.noise_variance_ = self._noise(design, y, np.linalg.solve(gram + absent, right), prior.mean, rank)
+        pull, ridge, centre = np.zeros_like(gram), np.zeros(design.width), np.zeros(design.width)
+        pull[:p, :p] = prior.precision * (1.0 if self.scaling == "thesis" else self.noise_variance_)
+        ridge[:p], centre[:p] = self.shrink_, prior.mean
+        objective = gram + absent + pull + np.diag(ridge)
+        values = np.linalg.solve(objective, right + pull @ centre)
         self.coef_, self.intercept_ = design.slopes(values), float(design.offset(values))
-        self.noise_variance_ = noise
-        self._set_covariances(design, (gram + absent + pull) / noise, gram / noise, prior, pull / noise)
+        self._set_covariances(design, objective, gram, prior, pull, self.noise_variance_)
         return self
 
     def _noise(self, design: Design, y: Floats, plain: Floats, mean: Floats, rank: int) -> float:

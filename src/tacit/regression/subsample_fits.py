@@ -1,18 +1,17 @@
-"""Fits on many subsamples at once; how much they are shrunk; what is done where there is no fit.
-
-With `shrink` 0 a fit is the plain one of the thesis. With shrink w each fit has the prior N(0, 1 / w) on every standardised
-coefficient. The covariance of such fits is too small: with curvature A of loss and prior W together, a posterior has the covariance
-A^-1, a shrunk fit only A^-1 - A^-1 W A^-1. So the mean of A^-1 W A^-1 over the subsamples is added to S (`held`). Then the
-prior N(b0, S) holds what n rows *and* N(0, 1 / w) say, and a direction that no subsample sees keeps the variance 1 / w.
+"""Fits on many subsamples at once, what is done where there is no fit, and how a ridge is tuned on subsamples.
 
 A subsample may have no unique finite fit: its classes are separated, all counts of a level are zero, or it shows fewer
-directions than the whole table does. Such a subsample is fitted with w = 0.16 where w is smaller: N(0, 2.5^2), the default of
-rstanarm (Gelman and others 2008), worth about a sixth of a row. Its intercept gets the same prior around that of a model without columns.
-Directions that the whole table does not have (a constant column, all levels of a factor beside an intercept) are held at zero.
+directions than the whole table does. Such a subsample gets a weak prior: N(0, 2.5^2) for each standardised coefficient, the
+default of rstanarm (Gelman and others 2008), worth about a sixth of a row, and the same for its intercept around that of a model
+without columns. The covariance of such fits is too small: with the curvature A of loss and weak prior W together, a posterior has
+the covariance A^-1, a shrunk fit only A^-1 - A^-1 W A^-1. So the mean of A^-1 W A^-1 is added to S, and a direction that no
+subsample sees keeps the variance 2.5^2. Directions that the whole table does not have (a constant column, all levels of a
+factor beside an intercept) are held at zero.
 
-`tuned` picks w from a grid: each of some subsamples is fitted, and scored by its loss on the rows of another. The best
-w of a prior does not depend on how many rows the fit has, so what is best for n rows serves for N. It costs as
-much as fits of a few subsamples of n rows, where cross-validation fits all rows ten times for each value.
+The prior N(b0, S) pulls to where subsamples agree, never to zero. Where zero is a better guess (many columns for the rows,
+heavy tails), a ridge is: w |b|^2 / 2 on the standardised scale. `tuned` picks w from a grid of powers of ten: a few subsamples are
+fitted, and each is scored by its loss on the rows of another. The w of a prior does not depend on how many rows a fit has, so
+what is best for n rows serves for N. Cross-validation fits nearly all rows, ten times for each value.
 
 >>> import numpy as np
 >>> from tacit.regression.subsample_design import Design
@@ -20,7 +19,9 @@ much as fits of a few subsamples of n rows, where cross-validation fits all rows
 >>> rng = np.random.default_rng(1)
 >>> X = rng.normal(size=(1000, 2))
 >>> y = (X[:, 0] + rng.logistic(size=1000) > 0).astype(float)
->>> fits = loss_fits(Logistic(), Design(X, True), y, list(rng.integers(1000, size=(20, 100))))
+>>> design, rows = Design(X, intercept=True), list(rng.integers(1000, size=(20, 100)))
+>>> gram = design.gram()
+>>> fits = loss_fits(Logistic(), design, y, rows, gram=gram)
 >>> fits.values.shape, fits.weak
 ((20, 1, 3), 0)
 """
@@ -36,18 +37,19 @@ from tacit.arrays import Floats, Integers
 from tacit.regression.priors import FLAT, Prior, from_fits
 from tacit.regression.subsample_design import BLOCK, Design
 from tacit.regression.subsample_losses import Loss
-from tacit.regression.subsample_newton import SMALL, Terms, newton, terms
+from tacit.regression.subsample_newton import Terms, newton, terms
 
 WEAK = 1 / 2.5**2  # precision of the weak prior, standardised columns
 GRID = (0.0, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0, 10000.0)
-JUDGES = 8  # subsamples that tune
-ROUGH = 1e-3  # where their fits stop: three hundredths of a deviation
+JUDGES = 5  # subsamples that tune
+NEARLY_NONE = 1e-3  # the ridge that stands for none when these are fitted
+ROUGH = 1e-4  # the decrement at which fits of subsamples stop, a hundredth of a deviation before their last step
 
 
 class Fits(NamedTuple):
-    """Standardised coefficients `values` (m, q, width), and what shrinking did to them.
+    """Standardised coefficients `values` (m, q, width), and how many are not plain fits.
 
-    `held` is the mean variance that their priors took away, `weak` counts the subsamples that needed one, and
+    `held` is the mean variance that weak priors took away, `weak` counts the subsamples that needed one, and
     `unbounded` those of them that show every direction, so that only more rows would help.
     """
 
@@ -103,9 +105,9 @@ def _joined(parts: list[tuple[Floats, Floats, int, int]], q: int) -> Fits:
     return Fits(values.reshape(len(values), q, -1), held, int(weak), int(unbounded))
 
 
-def _prior_precision(design: Design, q: int, shrink: float) -> Floats:
-    """The diagonal of W: `shrink` for slopes, the weak prior's for the intercept."""
-    one = np.full(design.width, shrink)
+def _precision(design: Design, q: int, slopes: float) -> Floats:
+    """A diagonal precision: `slopes`, and the weak prior's for the intercept."""
+    one = np.full(design.width, slopes)
     one[design.columns :] = WEAK
     return np.diag(np.tile(one, q))
 
@@ -129,15 +131,15 @@ class _Part:
     def plain(self, who: Integers, precision: Floats) -> tuple[Floats, Floats]:
         """Fits without a prior, and which of them are none."""
         done = newton(
-            lambda some: self._terms(who[some]), self.start[who], self.start[who], precision,
+            lambda some: self._terms(who[some]), self.start[who], self.start[who], precision, small=ROUGH,
             hopeless=lambda some, b: self.apart(who[some], b),
         )  # fmt: skip
         return done.values, ~done.converged
 
-    def shrunk(self, who: Integers, precision: Floats, start: Floats, small: float) -> tuple[Floats, Floats]:
+    def shrunk(self, who: Integers, precision: Floats, start: Floats) -> tuple[Floats, Floats]:
         """Fits with a prior, and their curvatures."""
         done = newton(
-            lambda some: self._terms(who[some]), start, self.start[who], precision, steps=60, small=small
+            lambda some: self._terms(who[some]), start, self.start[who], precision, steps=60, small=ROUGH
         )
         return done.values, done.curvature
 
@@ -155,30 +157,33 @@ def loss_fits(
     y: Floats,
     chosen: Sequence[Integers],
     *,
-    shrink: float = 0.0,
-    gram: Floats | None = None,
+    gram: Floats,
     n_jobs: int | None = None,
+    all_weak: bool = False,
 ) -> Fits:
-    """Fits of a loss on the rows `chosen`, a list of m index arrays of one length."""
+    """Fits of a loss on the rows `chosen`, a list of m index arrays of one length; `gram` is Z'Z of all rows.
+
+    With `all_weak` nobody looks for plain fits.
+    """
     q, d = loss.q, design.width
-    absent = missing(design.gram() if gram is None else gram, design.columns)
-    centre, none = _centre(loss, design, y), np.kron(np.eye(q), absent)
-    prior = _prior_precision(design, q, shrink or WEAK)
+    centre, none = _centre(loss, design, y), np.kron(np.eye(q), missing(gram, design.columns))
+    prior = _precision(design, q, WEAK)
 
     def work(block: Integers) -> tuple[Floats, Floats, int, int]:
         part = _Part(loss, design.rows(block), y[block], centre)
         everyone = np.arange(len(block))
         values, held = part.start.copy(), np.zeros((q * d, q * d))
-        weak, short = np.ones(len(block), dtype=bool), np.zeros(len(block), dtype=bool)
-        if shrink == 0:
-            short = _deficient(part.z, absent)
+        if all_weak:
+            short, weak = np.zeros(len(block), dtype=bool), np.ones(len(block), dtype=bool)
+        else:
+            short = _deficient(part.z, none[:d, :d])
             weak = short | part.apart(everyone, part.start)
-            rest = np.flatnonzero(~weak)
-            if len(rest):
-                values[rest], weak[rest] = part.plain(rest, none)
+        rest = np.flatnonzero(~weak)
+        if len(rest):
+            values[rest], weak[rest] = part.plain(rest, none)
         who = np.flatnonzero(weak)
         if len(who):
-            values[who], curvature = part.shrunk(who, prior, part.start[who], SMALL)
+            values[who], curvature = part.shrunk(who, prior, part.start[who])
             inverse = np.linalg.inv(curvature)
             held = (inverse @ prior @ inverse).sum(axis=0)
         return values, held, int(weak.sum()), int((weak & ~short).sum())
@@ -186,31 +191,55 @@ def loss_fits(
     return _joined(_blocked(work, chosen, d * q, n_jobs), q)
 
 
-def tuned(loss: Loss, design: Design, y: Floats, chosen: Sequence[Integers], gram: Floats) -> float:
-    """The `shrink` of the grid that predicts best from subsample to subsample; rising values until two got worse."""
-    judges = np.array(chosen)
-    part = _Part(loss, design.rows(judges), y[judges], _centre(loss, design, y))
-    everyone, q = np.arange(len(judges)), loss.q
-    fresh = _strangers(judges)
-    others = part.z[np.roll(everyone, -1)]
-    answers = part.y[np.roll(everyone, -1)]
-    plain = loss_fits(loss, design, y, judges, gram=gram)
-    values = plain.values.reshape(len(judges), -1)
-    best, least, worse = 0.0, np.inf, 0
-    for shrink in GRID:
-        if shrink > 0:
-            values, _ = part.shrunk(everyone, _prior_precision(design, q, shrink), values, ROUGH)
-        elif 2 * plain.unbounded > len(judges):
-            continue
-        eta = others @ values.reshape(len(judges), q, -1).swapaxes(1, 2)
-        score = float(loss.rows(eta, answers)[0][fresh].sum())
-        if score < least:
-            best, least, worse = shrink, score, 0
-        else:
-            worse += 1
-        if worse == 2:
-            break
-    return best
+def unbounded(loss: Loss, design: Design, y: Floats, trial: Sequence[Integers], gram: Floats) -> bool:
+    """Whether most of some subsamples have no finite fit although they show every direction: more rows would help."""
+    rows, none = np.array(trial), np.kron(np.eye(loss.q), missing(gram, design.columns))
+    part = _Part(loss, design.rows(rows), y[rows], _centre(loss, design, y))
+    everyone = np.arange(len(rows))
+    apart = part.apart(everyone, part.start)
+    short = _deficient(part.z, none[: design.width, : design.width])
+    who = np.flatnonzero(~apart & ~short)
+    if len(who):
+        apart[who] = part.plain(who, none)[1]
+    return bool(2 * (apart & ~short).sum() > len(rows))
+
+
+class Tuned(NamedTuple):
+    """The `ridge` that predicted best, and the mean `fit` (q width) with it: near enough for the fit on all rows to start from."""
+
+    ridge: float
+    fit: Floats | None = None
+
+
+def tuned(loss: Loss, design: Design, y: Floats, judges: Sequence[Integers]) -> Tuned:
+    """The ridge of the grid that predicts best from subsample to subsample: uphill from 1, each from the fits before."""
+    rows, q = np.array(judges), loss.q
+    part = _Part(loss, design.rows(rows), y[rows], _centre(loss, design, y))
+    everyone = np.arange(len(rows))
+    fresh, nexts = _strangers(rows), np.roll(everyone, -1)
+    others, answers = part.z[nexts], part.y[nexts]
+    scores: dict[int, float] = {}
+    means: dict[int, Floats] = {}
+    values = part.start
+
+    def score(i: int) -> float:
+        nonlocal values
+        if not 0 <= i < len(GRID):
+            return np.inf
+        if i not in scores:
+            # The smallest ridge stands for none: where no fit exists, it makes one.
+            values, _ = part.shrunk(everyone, _precision(design, q, GRID[i] or NEARLY_NONE), values)
+            eta = others @ values.reshape(len(rows), q, -1).swapaxes(1, 2)
+            total = float(loss.rows(eta, answers)[0][fresh].sum())
+            scores[i], means[i] = total if np.isfinite(total) else np.inf, values.mean(axis=0)
+        return scores[i]
+
+    at = GRID.index(1.0)
+    while True:
+        best = min((at, at + 1, at - 1), key=score)
+        if best == at:
+            return Tuned(GRID[at], means[at])
+        at = best
 
 
 def _strangers(judges: Integers) -> Floats:
@@ -219,31 +248,25 @@ def _strangers(judges: Integers) -> Floats:
     return np.array([~np.isin(theirs, mine) for mine, theirs in zip(judges, nexts, strict=True)])
 
 
-def _ridge_moments(design: Design, y: Floats) -> tuple[float, float]:
-    """The mean that least squares starts from, and the deviation of y that makes `shrink` free of units."""
+def _moments(design: Design, y: Floats) -> tuple[float, float]:
+    """The mean that least squares starts from, and the deviation of y, by which the weak prior is free of units."""
     middle = float(y.mean()) if design.intercept else 0.0
     return middle, float(np.sqrt(np.mean((y - middle) ** 2)))
 
 
 def squared_fits(
-    design: Design,
-    y: Floats,
-    chosen: Sequence[Integers],
-    *,
-    shrink: float = 0.0,
-    gram: Floats | None = None,
-    n_jobs: int | None = None,
+    design: Design, y: Floats, chosen: Sequence[Integers], *, gram: Floats, n_jobs: int | None = None
 ) -> Fits:
-    """Least squares on the rows `chosen` by normal equations; the prior's deviation is in units of y's."""
+    """Least squares on the rows `chosen` by normal equations; the weak prior's deviation is in units of y's."""
     d = design.width
-    absent = missing(design.gram() if gram is None else gram, design.columns)
-    middle, deviation = _ridge_moments(design, y)
-    prior = _prior_precision(design, 1, shrink or WEAK)
+    absent = missing(gram, design.columns)
+    middle, deviation = _moments(design, y)
+    prior = _precision(design, 1, WEAK)
 
     def work(block: Integers) -> tuple[Floats, Floats, int, int]:
         z, answers = design.rows(block), y[block] - middle
         products = z.swapaxes(1, 2) @ z
-        weak = np.ones(len(block), dtype=bool) if shrink else _deficient(z, absent)
+        weak = _deficient(z, absent)
         added = np.where(weak[:, None, None], prior, absent * block.shape[1])
         right = (z.swapaxes(1, 2) @ answers[..., None])[..., 0]
         values = np.linalg.solve(products + added, right[..., None])[..., 0]
@@ -256,17 +279,16 @@ def squared_fits(
     return fits
 
 
-def tuned_squares(design: Design, y: Floats, chosen: Sequence[Integers]) -> float:
-    """The `shrink` of the grid that predicts best from subsample to subsample, by squared error."""
-    judges = np.array(chosen)
-    middle, _ = _ridge_moments(design, y)
-    z, answers = design.rows(judges), y[judges] - middle
+def tuned_squares(design: Design, y: Floats, judges: Sequence[Integers]) -> Tuned:
+    """The ridge of the grid that predicts best from subsample to subsample, by squared error."""
+    rows = np.array(judges)
+    middle, _ = _moments(design, y)
+    z, answers = design.rows(rows), y[rows] - middle
     right = (z.swapaxes(1, 2) @ answers[..., None])[..., 0]
-    products, fresh = z.swapaxes(1, 2) @ z, _strangers(judges)
+    products, fresh = z.swapaxes(1, 2) @ z, _strangers(rows)
     others, theirs = np.roll(z, -1, axis=0), np.roll(answers, -1, axis=0)
     scores = []
-    for shrink in GRID:
-        # The smallest ridge stands for none: where rows are too few, it predicts as the shortest solution does.
-        values = np.linalg.solve(products + _prior_precision(design, 1, max(shrink, 1e-6)), right[..., None])
+    for ridge in GRID:
+        values = np.linalg.solve(products + _precision(design, 1, ridge or NEARLY_NONE), right[..., None])
         scores.append(float((((others @ values)[..., 0] - theirs) ** 2)[fresh].sum()))
-    return GRID[int(np.argmin(scores))]
+    return Tuned(GRID[int(np.argmin(scores))])

@@ -21,7 +21,7 @@ array(['yes', 'no'], dtype='<U3')
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.special import expit, softmax
@@ -36,11 +36,12 @@ from tacit.errors import TacitError
 from tacit.regression.priors import Prior, draws
 from tacit.regression.subsample import SCALINGS, SubsampleEstimator, seeded
 from tacit.regression.subsample_design import Design
-from tacit.regression.subsample_fits import WEAK, loss_fits, missing, tuned
+from tacit.regression.subsample_fits import WEAK, loss_fits, missing, tuned, unbounded
+from tacit.regression.subsample_fits import Fits as SubsampleFits
 from tacit.regression.subsample_losses import Logistic, Loss, Multinomial, Poisson, contrasts
 from tacit.regression.subsample_newton import Fits, State, newton, terms
 
-TRIAL = 6  # subsamples that are tried before a default size is taken
+TRIAL = 4  # subsamples that are tried before a default size is taken
 
 
 def over_rows(loss: Loss, design: Design, y: Floats, b: Floats) -> State:
@@ -50,13 +51,38 @@ def over_rows(loss: Loss, design: Design, y: Floats, b: Floats) -> State:
     return value, gradient, curvature  # type: ignore[return-value]
 
 
-def penalty(prior: Prior, design: Design, q: int, factor: float) -> tuple[Floats, Floats]:
-    """The prior's centre (q width) and precision of the standardised coefficients; zero for intercepts."""
-    keep = np.flatnonzero((np.arange(q * design.width) % design.width) < design.columns)
-    centre, pull = np.zeros(q * design.width), np.zeros((q * design.width, q * design.width))
-    centre[keep] = prior.mean
-    pull[np.ix_(keep, keep)] = factor * prior.precision
-    return centre, pull
+class Target(NamedTuple):
+    """The normal prior of the standardised coefficients (q width): a product of the subsamples' prior and a ridge."""
+
+    mean: Floats
+    subsamples: Floats
+    ridge: Floats
+
+    @classmethod
+    def of(cls, prior: Prior, design: Design, q: int, factor: float, shrink: float) -> Target:
+        """Intercepts have no prior."""
+        slopes = (np.arange(q * design.width) % design.width) < design.columns
+        keep = np.flatnonzero(slopes)
+        mean, subsamples = np.zeros(len(slopes)), np.zeros((len(slopes), len(slopes)))
+        mean[keep] = prior.mean
+        subsamples[np.ix_(keep, keep)] = factor * prior.precision
+        return cls(mean, subsamples, np.diag(factor * shrink * slopes))
+
+    @property
+    def precision(self) -> Floats:
+        """The sum of both."""
+        return self.subsamples + self.ridge
+
+    @property
+    def centre(self) -> Floats:
+        """Where the product peaks."""
+        if not self.ridge.any():
+            return self.mean
+        keep = np.flatnonzero(np.diag(self.ridge) > 0)
+        both = np.ix_(keep, keep)
+        centre = np.zeros_like(self.mean)
+        centre[keep] = np.linalg.solve(self.precision[both], (self.subsamples @ self.mean)[keep])
+        return centre
 
 
 class _LikelihoodEstimator(SubsampleEstimator):
@@ -66,23 +92,39 @@ class _LikelihoodEstimator(SubsampleEstimator):
         """Coefficients (q, p) and intercepts (q,) in the units of X."""
         design = self._design(X)
         gram, rng = design.gram(), seeded(self.random_state)
-        if self.size is None:
-            self._grow(loss, design, y, gram, rng)
-        chosen = list(draws(design.count, self.n_subsamples_, self.size_, rng))
-        self.shrink_ = self._shrink(lambda: tuned(loss, design, y, self._judges(design, rng), gram))
-        fits = loss_fits(loss, design, y, chosen, shrink=self.shrink_, gram=gram, n_jobs=self.n_jobs)
-        prior = self._set_prior(design, fits, gram)
-        centre, pull = penalty(prior, design, loss.q, 2.0 if self.scaling == "thesis" else 1.0)
+        ridge = self._shrink(lambda: tuned(loss, design, y, self._judges(design, rng)))
+        self.shrink_ = ridge.ridge
+        fits = self._subsamples(loss, design, y, gram, rng)
+        prior = self._set_prior(design, fits)
+        target = Target.of(prior, design, loss.q, 2.0 if self.scaling == "thesis" else 1.0, self.shrink_)
         absent = np.kron(np.eye(loss.q), missing(gram, design.columns))
-        start = fits.values.mean(axis=0).reshape(1, -1)
-        done = self._all_rows(loss, design, y, start, centre, pull + absent)
+        start = fits.values.mean(axis=0).ravel() if ridge.fit is None else ridge.fit
+        done = self._all_rows(loss, design, y, start[None], target, absent)
         if self.scaling == "quasi":
             self.dispersion_ = self._dispersion(loss, design, y, done.values)
-            pull = pull * self.dispersion_
-            done = self._all_rows(loss, design, y, done.values, centre, pull + absent)
-        b = done.values[0].reshape(loss.q, -1)
-        self._set_covariances(design, done.curvature[0], done.curvature[0] - pull - absent, prior, pull)
+            target = target._replace(subsamples=target.subsamples * self.dispersion_)
+            done = self._all_rows(loss, design, y, done.values, target, absent)
+        b, noise = done.values[0].reshape(loss.q, -1), getattr(self, "dispersion_", 1.0)
+        loss_curvature = done.curvature[0] - target.precision - absent
+        self._set_covariances(design, done.curvature[0], loss_curvature, prior, target.subsamples, noise)
         return design.slopes(b), design.offset(b)
+
+    def _subsamples(
+        self, loss: Loss, design: Design, y: Floats, gram: Floats, rng: np.random.Generator
+    ) -> SubsampleFits:
+        """The fits, after a few trials: where most have no finite fit, a default size is doubled, up to half of the rows.
+
+        Not if the tuned ridge is at least the weak prior: then what plain fits would say hardly matters.
+        """
+        beyond = False
+        while self.size is None:
+            trial = list(draws(design.count, TRIAL, self.size_, rng))
+            beyond = unbounded(loss, design, y, trial, gram)
+            if not beyond or self.shrink_ >= WEAK or self.size_ >= design.count // 2:
+                break
+            self.size_ = min(2 * self.size_, design.count // 2)
+        chosen = list(draws(design.count, self.n_subsamples_, self.size_, rng))
+        return loss_fits(loss, design, y, chosen, gram=gram, n_jobs=self.n_jobs, all_weak=beyond)
 
     def _dispersion(self, loss: Loss, design: Design, y: Floats, b: Floats) -> float:
         """Pearson's: the mean squared standardised residual."""
@@ -92,17 +134,8 @@ class _LikelihoodEstimator(SubsampleEstimator):
             total += float((slope[0, :, 0] ** 2 / np.maximum(curve[0, :, 0, 0], 1e-300)).sum())
         return max(total / max(design.count - design.width, 1), 1e-6)
 
-    def _grow(self, loss: Loss, design: Design, y: Floats, gram: Floats, rng: np.random.Generator) -> None:
-        """Double the default size while most of a few subsamples have no finite fit."""
-        most = design.count // 2
-        while self.size_ < most:
-            trial = list(draws(design.count, TRIAL, self.size_, rng))
-            if loss_fits(loss, design, y, trial, gram=gram).unbounded <= TRIAL // 2:
-                return
-            self.size_ = min(2 * self.size_, most)
-
     def _all_rows(
-        self, loss: Loss, design: Design, y: Floats, start: Floats, centre: Floats, precision: Floats
+        self, loss: Loss, design: Design, y: Floats, start: Floats, target: Target, absent: Floats
     ) -> Fits:
         def evaluate(b: Floats) -> State:
             return over_rows(loss, design, y, b)
@@ -112,11 +145,12 @@ class _LikelihoodEstimator(SubsampleEstimator):
             null[:, -1] = loss.null(y)
         null = null.reshape(1, -1)
         begin = start if np.isfinite(evaluate(start)[0]).all() else null
-        done = newton(lambda _: evaluate, begin, centre[None], precision, steps=50)
+        precision, centre = target.precision + absent, target.centre[None]
+        done = newton(lambda _: evaluate, begin, centre, precision, steps=50)
         self.weak_fit_ = not bool(done.converged.all())
-        if self.weak_fit_:  # the prior is silent in a direction in which no finite fit is best
-            centre = np.where(np.diag(precision) > 0, centre, null[0])
-            done = newton(lambda _: evaluate, null, centre[None], precision + WEAK * np.eye(len(centre)), steps=100)
+        if self.weak_fit_:  # the priors are silent in a direction in which no finite fit is best
+            weak = precision + WEAK * np.eye(len(precision))
+            done = newton(lambda _: evaluate, null, centre, weak, steps=100)
         return done
 
 

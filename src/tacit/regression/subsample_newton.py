@@ -21,6 +21,7 @@ from tacit.regression.subsample_losses import Loss
 
 SMALL = 1e-10  # a decrement after which one more step ends the search
 FALL = 0.1  # and it must have fallen by this factor: a diverging fit's falls by exp(-1)
+SLOW = 0.2  # a decrement below 1 that three times fell by less belongs to a fit that has no end
 JITTER = 1e-13  # part of the mean curvature added to every direction: a flat one is not moved along
 
 State = tuple[Floats, Floats, Floats]
@@ -44,10 +45,12 @@ def terms(loss: Loss, z: Floats, y: Floats, b: Floats) -> State:
     gradient = (slope.swapaxes(1, 2) @ z).reshape(m, q * d)
     curvature = np.empty((m, q, d, q, d))
     for i in range(q):
-        for j in range(i + 1):
+        for j in range(i):
             curvature[:, i, :, j, :] = z.swapaxes(1, 2) @ (z * curve[..., i, j, None])
-            if j < i:
-                curvature[:, j, :, i, :] = curvature[:, i, :, j, :].swapaxes(1, 2)
+            curvature[:, j, :, i, :] = curvature[:, i, :, j, :].swapaxes(1, 2)
+        weighted = z * np.sqrt(curve[..., i, i, None])
+        for member, rows in enumerate(weighted):  # numpy multiplies a matrix by its own transpose in half the time
+            np.matmul(rows.T, rows, out=curvature[member, i, :, i, :])
     return value.sum(axis=1), gradient, curvature.reshape(m, q * d, q * d)
 
 
@@ -103,10 +106,12 @@ def newton(
     batch = _Batch(terms_of, centre, precision, m)
     b, state = start.copy(), batch.at(start)
     before, active = np.full(m, np.inf), np.ones(m, dtype=bool)
+    slow = np.zeros(m, dtype=np.int64)
     for _ in range(steps):
         step = solve(state[2], state[1])
         decrement = np.maximum((state[1] * step).sum(axis=1), 0.0) * active
         fell = (decrement <= FALL * before) | (decrement < SMALL * SMALL)
+        slow = np.where((decrement < 1.0) & (decrement > SLOW * before), slow + 1, 0)
         b, state, moved = _search(batch, b, state, step * active[:, None], decrement)
         done = active & (decrement < small) & (fell | ~moved)
         values[batch.who], curvature[batch.who] = b, state[2]
@@ -115,10 +120,11 @@ def newton(
         before = decrement
         if hopeless is not None and active.any():
             active &= ~hopeless(batch.who, b)
+            active &= slow < 3
         if not active.any():
             break
         if active.sum() < 0.7 * len(active):
-            b, before = b[active], before[active]
+            b, before, slow = b[active], before[active], slow[active]
             state = (state[0][active], state[1][active], state[2][active])
             batch.keep(batch.who[active])
             active = np.ones(len(b), dtype=bool)

@@ -32,10 +32,10 @@ from tacit.errors import TacitError
 from tacit.regression.priors import draws
 from tacit.regression.subsample import SubsampleEstimator, one_of, seeded
 from tacit.regression.subsample_design import Design
-from tacit.regression.subsample_fits import WEAK, loss_fits, missing, tuned
-from tacit.regression.subsample_glm import over_rows, penalty
+from tacit.regression.subsample_fits import loss_fits, missing, tuned
+from tacit.regression.subsample_glm import Target, over_rows
 from tacit.regression.subsample_losses import Hinge, Loss, SquaredHinge
-from tacit.regression.subsample_newton import State, newton
+from tacit.regression.subsample_newton import State, Terms, newton
 
 WIDTHS = (1.0, 0.1, 1e-2, 1e-3, 1e-4, 1e-5)
 ROUGH = 0.5  # width of the hinge in subsamples, whose spread is far above what it changes
@@ -107,19 +107,23 @@ class SubsampleLinearSVC(ClassifierMixin, SubsampleEstimator):  # type: ignore[m
         """Standardised coefficients (1, width) of one class against the rest; prior mean and covariance."""
         squared = self.loss == "squared_hinge"
         rough: Loss = SquaredHinge() if squared else Hinge(ROUGH)
-        self.shrink_ = self._shrink(lambda: tuned(rough, design, y, judges, gram)) or WEAK
-        fits = loss_fits(rough, design, y, chosen, shrink=self.shrink_, gram=gram, n_jobs=self.n_jobs)
-        prior = self._set_prior(design, fits, gram)
-        centre, pull = penalty(prior, design, 1, 2.0 if self.scaling == "thesis" else 1.0)
-        precision = pull + missing(gram, design.columns)
-        b = fits.values.mean(axis=0).reshape(1, -1)
+        ridge = self._shrink(lambda: tuned(rough, design, y, judges))
+        fits = loss_fits(rough, design, y, chosen, gram=gram, n_jobs=self.n_jobs, all_weak=True)
+        prior = self._set_prior(design, fits)
+        target = Target.of(prior, design, 1, 2.0 if self.scaling == "thesis" else 1.0, ridge.ridge)
+        precision = target.precision + missing(gram, design.columns)
+        b = (fits.values.mean(axis=0).ravel() if ridge.fit is None else ridge.fit)[None]
         losses: list[Loss] = [SquaredHinge()] if squared else [Hinge(h) for h in WIDTHS]
         for loss in losses:
 
             def evaluate(b: Floats, loss: Loss = loss) -> State:
                 return over_rows(loss, design, y, b)
 
-            b = newton(lambda _, evaluate=evaluate: evaluate, b, centre[None], precision, steps=100).values
+            def of(_: Integers, evaluate: Terms = evaluate) -> Terms:
+                return evaluate
+
+            b = newton(of, b, target.centre[None], precision, steps=100).values
+        self.shrink_ = ridge.ridge
         return b, self.prior_mean_[0], self.prior_cov_
 
     def coef_interval(self, level: float = 0.9, kind: str = "sampling") -> tuple[Floats, Floats]:
