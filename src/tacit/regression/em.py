@@ -7,10 +7,10 @@ Residuals r_i = y_i - x_i' b have density f(r) = sum_j a_j f_j(r; s_j). One roun
     b     = penalised least squares with weights v_i sum_j z_ij w_j(r_i)
     s_j   = highest sum_i v_i z_ij log f_j(r_i; s_j), with the new residuals and the old z, kept above a floor
 
-No round lowers sum_i v_i log f(r_i) - 1/2 (b - m)' P (b - m) (section 8 of the method; Aydin's thesis divides each
-component's weights by their sum, which loses this). EM is slow where components overlap, so two rounds are extended
-along the path they took (SQUAREM; Varadhan and Roland, 2008, Scandinavian Journal of Statistics 35), and the longer
-step is kept only where the likelihood is at least that of the first round.
+No round lowers sum_i v_i log f(r_i) - 1/2 (b - m)' P (b - m). (Aydın's thesis divides each component's weights by
+their sum, which loses this; a test shows it.) EM is slow where components overlap, so two rounds are extended along
+the path they took (SQUAREM; Varadhan and Roland, 2008, Scandinavian Journal of Statistics 35), and the longer step is
+kept only where the objective is at least that of the first round.
 
 All is in units of a typical residual, so that floors and tolerances mean the same for every y.
 """

@@ -14,10 +14,10 @@ needs every f normalised, or the weights of its components mean nothing. Five fa
 Given weights z of the rows, the best scale has sum z (t psi(t) - 1) = 0 with psi = -g' / g for a density g(t) / s; for
 Laplace it is where sum z rho / s + (sum z) log Z is least.
 
-Every log density is convex in r^2, or linear: then least squares with these weights never lowers the likelihood. The
-true Laplace density with a weight cut at delta has no such promise, which is why the density itself is smoothed:
-Z = 2 s exp(-delta / s) + exp(-delta / (2 s)) sqrt(2 pi s delta) erf(sqrt(delta / (2 s))). (Section 8 of the method;
-after Aydin's thesis, chapter 3.)
+Every log density is a convex function of r^2, so it lies above its tangent there, and least squares with these weights
+never lowers the likelihood. The true Laplace density with a weight cut at delta has no such promise, which is why the
+density itself is smoothed: Z = 2 s exp(-delta / s) + exp(-delta / (2 s)) sqrt(2 pi s delta) erf(sqrt(delta / (2 s))).
+After chapter 3 of Aydın's thesis, which leaves the densities without their constants.
 
 >>> import numpy as np
 >>> r = np.linspace(-60, 60, 600_001)

@@ -1,10 +1,10 @@
 """From rows to a fitted mixture: the unit, the starts, and the climb.
 
 The unit is a typical residual: 1.4826 times the median absolute one of least squares, or of a line nearer to least
-absolute deviations where that is much smaller. EM starts at the
-coefficients of least squares, of least absolute deviations and of least squares on the half of the rows that fit
-best, with three sets of scales; each climbs a little, and the best one to the end. Above 32,768 rows all this
-happens on a sample of 16,384 of them, and only the end on all.
+absolute deviations where that is much smaller. EM starts at the coefficients of least squares, of least absolute
+deviations and of least squares on the half of the rows that fit best, with three sets of scales; each climbs a
+little, and the best one to the end. Above 32,768 rows all this happens on a sample of 16,384 of them, and only the
+end on all.
 """
 
 from __future__ import annotations
@@ -98,9 +98,8 @@ def typical(design: Design, y: Floats, v: Floats, penalised: bool) -> tuple[floa
     r = np.abs(y - design.predict(design.solve(v, y, design.flat)))
     if middle(r, v, NOTHING * spread) > NOTHING * spread:
         return NORMAL * smaller(design, y, v, r, NOTHING * spread), False
-    if (
-        penalised and spread > 0
-    ):  # a penalty keeps the line away from the rows where least squares meets them all
+    if penalised and spread > 0:
+        # Least squares meets all rows, but a penalty keeps the line away from them.
         return NORMAL * spread, False
     return NORMAL * 1e-6 * spread if spread > 0 else 1.0, True
 
