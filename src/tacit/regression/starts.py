@@ -1,10 +1,10 @@
 """From rows to a fitted mixture: the unit, the starts, and the climb.
 
 The unit is a typical residual: 1.4826 times the median absolute one of least squares, or of a line nearer to least
-absolute deviations where that is much smaller. EM starts at the coefficients of least squares, of least absolute
-deviations and of least squares on the half of the rows that fit best, with three sets of scales; each climbs a
-little, and the best one to the end. Above 32,768 rows all this happens on a sample of 16,384 of them, and only the
-end on all.
+absolute deviations where that is much smaller. EM starts at the coefficients of least absolute deviations with three
+spreads of the heavier components, if asked also at those of least squares and of least squares on the half of the
+rows that fit best; each start climbs a little, and the best one to the end. Above 32,768 rows all this happens on a
+sample of 16,384 of them, and only the end on all.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from tacit.regression.families import Family
 NORMAL = 1.4826  # standard deviation over median absolute value
 NOTHING = 1e-9  # part of the spread of y that is rounding
 SHORT = 4  # rounds of each start
+SPREADS = (3.0, 10.0, 1.0)  # of the heavier components, beside a Gaussian
 SAMPLE = 16_384
 MOST_STARTS = 9
 
@@ -154,15 +155,15 @@ def best_start(
 
 
 def starts(problem: Problem, fixed: Floats | None, count: int) -> list[State]:
-    """The first `count` of three times three: coefficients, and how far the heavier components are spread."""
-    first = absolute(problem)
-    coefficients = [first, squares(problem), trimmed(problem, first)] if count > 1 else [first]
+    """The first `count` of three lines times three spreads of the heavier components."""
+    lines = (absolute, squares, trimmed)[: 1 if fixed is None and count <= 3 else 3]
     found = []
-    for k in range(count):
-        beta, spread = coefficients[k % 3], (1.0, 3.0, 1 / 3)[(k + k // 3) % 3]
-        scales = fixed if fixed is not None else first_scales(problem, beta, spread)
-        found.append(State(beta, np.full(len(scales), 1 / len(scales)), scales))
-    return found
+    for line in lines:
+        beta = line(problem)
+        for spread in SPREADS if fixed is None else (1.0,):
+            scales = fixed if fixed is not None else first_scales(problem, beta, spread)
+            found.append(State(beta, np.full(len(scales), 1 / len(scales)), scales))
+    return found[:count]
 
 
 def first_scales(problem: Problem, beta: Floats, spread: float) -> Floats:
@@ -192,8 +193,9 @@ def absolute(problem: Problem) -> Floats:
     return beta
 
 
-def trimmed(problem: Problem, beta: Floats) -> Floats:
+def trimmed(problem: Problem) -> Floats:
     """Least squares on the better half of the rows, three times over."""
+    beta = absolute(problem)
     for _ in range(3):
         r = np.abs(problem.y - problem.design.predict(beta))
         near = problem.v * (r <= median(r, problem.v))
