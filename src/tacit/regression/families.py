@@ -53,6 +53,12 @@ class Family:
         """log f(r; s)."""
         raise NotImplementedError
 
+    def density(self, r: Floats, s: float) -> Floats:
+        """f(r; s); it may be too small for a float where its logarithm is not."""
+        found = self.log_density(r, s)
+        np.exp(found, out=found)
+        return found
+
     def weight(self, r: Floats, s: float) -> Floats | float:
         """What least squares counts a row with this residual for."""
         raise NotImplementedError
@@ -183,6 +189,12 @@ class Cauchy(StudentT):
         if self.nu != 1:
             raise refusal("nu", self.nu, "a Cauchy density has nu = 1; use StudentT(nu)")
 
+    def density(self, r: Floats, s: float) -> Floats:
+        found = r * r
+        found += s**2
+        np.divide(s / math.pi, found, out=found)
+        return found
+
 
 @dataclass(frozen=True)
 class Huber(_Shape):
@@ -270,6 +282,11 @@ class Laplace(Family):
             return low
         if self.mean_rho(high) <= mean:
             return high
+        for _ in range(3):  # E rho is s and a little, so this is nearly Newton's method
+            step = mean - self.mean_rho(s)
+            s = max(s + step, low)
+            if abs(step) <= 1e-9 * s:
+                return min(s, high)
         from scipy.optimize import brentq
 
         # E rho is near s for every s above delta: the root is below this.

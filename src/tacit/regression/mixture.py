@@ -154,7 +154,7 @@ class MixtureRegressor(FittedMixture):
     scale_floor : the least scale, in units of the typical residual; without it one row could have infinite likelihood
     n_starts : from how many of nine starts EM climbs
     max_iter, tol : rounds of EM, and the gain of log-likelihood for each row that is none
-    random_state : seed or Generator, for subsamples and for the first steps above 32,768 rows
+    random_state : seed or Generator, for subsamples and for the first steps from 32,768 rows on
 
     Attributes
     ----------

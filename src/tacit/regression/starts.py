@@ -3,8 +3,8 @@
 The unit is a typical residual: 1.4826 times the median absolute one of least squares, or of a line nearer to least
 absolute deviations where that is much smaller. EM starts at the coefficients of least absolute deviations with three
 spreads of the heavier components, if asked also at those of least squares and of least squares on the half of the
-rows that fit best; each start climbs a little, and the best one to the end. Above 32,768 rows all this happens on a
-sample of 16,384 of them, and only the end on all.
+rows that fit best; each start climbs a little, and the best one to the end. From 32,768 rows on (or 40 for each coefficient) all this happens
+on a sample of half as many, and only the end on all.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ NORMAL = 1.4826  # standard deviation over median absolute value
 NOTHING = 1e-9  # part of the spread of y that is rounding
 SHORT = 4  # rounds of each start
 SPREADS = (3.0, 10.0, 1.0)  # of the heavier components, beside a Gaussian
-SAMPLE = 16_384
+SAMPLE, SAMPLE_EACH = 16_384, 20  # rows that starts climb on, at least, and for each coefficient
+AWAKE = 0.02  # least weight of a component when all rows come in: the sample may have missed what it is for
 MOST_STARTS = 9
 
 
@@ -143,14 +144,17 @@ def best_start(
 ) -> tuple[State, tuple[float, ...]]:
     """The state that the best of the starts climbs to, and the objective of each for one row."""
     few = problem
-    if problem.design.n > 2 * SAMPLE:
-        few = problem.take(np.sort(rng.choice(problem.design.n, SAMPLE, replace=False)))
+    size = max(SAMPLE, SAMPLE_EACH * problem.design.q)
+    if problem.design.n >= 2 * size:
+        few = problem.take(np.sort(rng.choice(problem.design.n, size, replace=False)))
     count = 1 if [one.name for one in problem.families] == ["gaussian"] else settings.n_starts
     climbs = [climb(few, state, SHORT, settings.tol) for state in starts(few, fixed, count)]
     best = max(climbs, key=lambda one: one.seen.value)
     state = best.state
     if few is not problem:
         state = climb(few, state, settings.max_iter, settings.tol).state
+        weights = np.maximum(state.weights, AWAKE)
+        state = state._replace(weights=weights / weights.sum())
     return state, tuple(one.seen.value / few.total for one in climbs)
 
 
