@@ -142,31 +142,31 @@ class FittedMixture(LinearPredictor):
 class MixtureRegressor(FittedMixture):
     """Linear regression with a mixture of m-estimators as the density of the residuals. It gives no privacy.
 
-    Parameters
-    ----------
-    components : names among "gaussian", "laplace", "cauchy", "student_t", "huber", or objects such as `StudentT(nu=3)`
-    scales : "learned", "fixed" (all 1, in units of y: standardise it), or a list of scales to hold fixed
-    alpha : precision of a normal prior of the coefficients with mean 0, as in ridge regression
-    prior : None, "subsample", a `Prior`, or a pair (mean, cov); instead of `alpha`
-    n_subsamples, subsample_size, prior_variant : of `prior="subsample"`, as in `subsample_prior`
-    fit_intercept : whether there is an intercept, which no penalty touches
-    covariance : standard errors by the "sandwich", or by the observed "information" where the densities are trusted
-    scale_floor : the least scale, in units of the typical residual; without it one row could have infinite likelihood
-    n_starts : from how many of nine starts EM climbs
-    max_iter, tol : rounds of EM, and the gain of log-likelihood for each row that is none
-    random_state : seed or Generator, for subsamples and for the first steps from 32,768 rows on
+    Settings:
 
-    Attributes
-    ----------
-    coef_ (p,), intercept_ : the line
-    coef_se_ (p,), intercept_se_, covariance_ : their standard errors, and covariance with the intercept first
-    components_, weights_ (J,), scales_ (J,), weights_se_, scales_se_ : the density of the residuals, in units of y
-    responsibilities_ (n, J) : whose row is it? Probabilities of the components, given the residual
-    outlier_score_ (n,) : 0 for a row that counts as much as a typical one or more, near 1 for a row that hardly counts
-    log_likelihood_, bic_, aic_ : of y given X, without the prior
-    unit_ : the typical residual, to which `scale_floor` refers
-    convergence_, n_iter_ : a `Convergence`, and its rounds
-    prior_ : the `Prior`, or None
+    * `components`: "gaussian", "laplace", "cauchy", "student_t", "huber", or objects such as `StudentT(nu=3)`
+    * `scales`: "learned", "fixed" (all 1, in units of y: standardise it), or a list of scales to hold fixed
+    * `alpha`: precision of a normal prior of the coefficients with mean 0, as in ridge regression
+    * `prior`: None, "subsample", a `Prior`, or a pair (mean, cov); instead of `alpha`
+    * `n_subsamples`, `subsample_size`, `prior_variant`: of `prior="subsample"`, as in `subsample_prior`
+    * `fit_intercept`: whether there is an intercept, which no penalty touches
+    * `covariance`: standard errors by the "sandwich", or by the observed "information" where the densities are trusted
+    * `scale_floor`: the least scale, in typical residuals; without it one row could have infinite likelihood
+    * `n_starts`: from how many of nine starts EM climbs
+    * `max_iter`, `tol`: rounds of EM, and the gain of log-likelihood for each row that is none
+    * `random_state`: seed or Generator, for subsamples and for the first steps from 32,768 rows on
+
+    After `fit`:
+
+    * `coef_` (p,), `intercept_`: the line
+    * `coef_se_` (p,), `intercept_se_`, `covariance_`: their standard errors, and covariance with the intercept first
+    * `components_`, `weights_` (J,), `scales_` (J,), `weights_se_`, `scales_se_`: the density, in units of y
+    * `responsibilities_` (n, J): whose row is it? Probabilities of the components, given the residual
+    * `outlier_score_` (n,): 0 for a row that counts as much as a typical one or more, near 1 if it hardly counts
+    * `log_likelihood_`, `bic_`, `aic_`: of y given X, without the prior
+    * `unit_`: the typical residual, to which `scale_floor` refers
+    * `convergence_`, `n_iter_`: a `Convergence`, and its rounds
+    * `prior_`: the `Prior`, or None
     """
 
     def __init__(

@@ -1,10 +1,10 @@
 """From rows to a fitted mixture: the unit, the starts, and the climb.
 
 The unit is a typical residual: 1.4826 times the median absolute one of least squares, or of a line nearer to least
-absolute deviations where that is much smaller. EM starts at the coefficients of least absolute deviations with three
-spreads of the heavier components, if asked also at those of least squares and of least squares on the half of the
-rows that fit best; each start climbs a little, and the best one to the end. From 32,768 rows on (or 40 for each coefficient) all this happens
-on a sample of half as many, and only the end on all.
+absolute deviations where that is much smaller. EM starts at the coefficients of least absolute deviations with
+three spreads of the heavier components, if asked also at those of least squares and of least squares on the half of
+the rows that fit best; each start climbs a little, and the best one to the end. From 32,768 rows on (or 40 for each
+coefficient) all this happens on a sample of half as many, and only the end on all.
 """
 
 from __future__ import annotations
