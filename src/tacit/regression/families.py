@@ -244,8 +244,9 @@ class Laplace(Family):
     def rho(self, r: Floats) -> Floats:
         """abs(r), with a parabola below delta."""
         found = np.abs(r)
-        near = found < self.delta
-        found[near] = (found[near] ** 2 / self.delta + self.delta) / 2
+        if found.size and found.min() < self.delta:
+            near = found < self.delta
+            found[near] = (found[near] ** 2 / self.delta + self.delta) / 2
         return found
 
     def log_mass(self, s: float) -> float:
