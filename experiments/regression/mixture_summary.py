@@ -346,7 +346,8 @@ def main() -> None:
     before, _, rest = README.read_text(encoding="utf-8").partition(MARKS[0])
     after = rest.partition(MARKS[1])[2]
     README.write_text(f"{before}{MARKS[0]}\n\n{text}\n\n{MARKS[1]}{after}", encoding="utf-8")
-    EXPECTED.write_text(json.dumps(expected(found), indent=1) + "\n")
+    cells = [f"{json.dumps(name)}: {json.dumps(means)}" for name, means in expected(found).items()]
+    EXPECTED.write_text("{\n" + ",\n".join(cells) + "\n}\n")
 
 
 if __name__ == "__main__":
