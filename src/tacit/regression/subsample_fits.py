@@ -43,7 +43,7 @@ WEAK = 1 / 2.5**2  # precision of the weak prior, standardised columns
 GRID = (0.0, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0, 10000.0)
 JUDGES = 5  # subsamples that tune
 NEARLY_NONE = 1e-3  # the ridge that stands for none when these are fitted
-ROUGH = 1e-4  # the decrement at which fits of subsamples stop, a hundredth of a deviation before their last step
+ROUGH = 1e-2  # the decrement at which fits of subsamples stop: a tenth of a deviation before their last step
 
 
 class Fits(NamedTuple):

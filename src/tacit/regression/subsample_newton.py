@@ -81,9 +81,12 @@ class _Batch:
         """Go on with these members only."""
         self.who, self.evaluate = who, self.terms_of(who)
 
-    def at(self, b: Floats) -> State:
-        """The penalised objective, its gradient and its curvature."""
-        return _penalised(self.evaluate(b), b, self.centre[self.who], self.precision)
+    def at(self, b: Floats, some: Integers | None = None) -> State:
+        """The penalised objective, its gradient and its curvature; of some of those at work, or of all."""
+        if some is None:
+            return _penalised(self.evaluate(b), b, self.centre[self.who], self.precision)
+        who = self.who[some]
+        return _penalised(self.terms_of(who)(b), b, self.centre[who], self.precision)
 
 
 def newton(
@@ -135,15 +138,24 @@ def _search(
     batch: _Batch, b: Floats, state: State, step: Floats, decrement: Floats
 ) -> tuple[Floats, State, Floats]:
     """Halve the steps of the members that would not come down; those that cannot move stay where they are."""
-    length = np.ones(len(b))
+    there = b - step
+    found = batch.at(there)
     floor = 1e-13 * np.abs(state[0])  # below the sum's own rounding nothing can be seen
-    for _ in range(40):
-        there = np.where(length[:, None] > 0, b - length[:, None] * step, b)
-        found = batch.at(there)
-        with np.errstate(invalid="ignore"):
-            fine = found[0] <= state[0] - 1e-4 * length * decrement + floor
-        fine |= length == 0.0
-        if fine.all():
+    length = 1.0
+    with np.errstate(invalid="ignore"):
+        bad = np.flatnonzero(~(found[0] <= state[0] - 1e-4 * decrement + floor))
+    moved = np.ones(len(b), dtype=bool)
+    while len(bad):
+        length *= 0.5
+        stuck = length < 1e-10
+        there[bad] = b[bad] if stuck else b[bad] - length * step[bad]
+        part = batch.at(there[bad], bad)
+        for all_of, some in zip(found, part, strict=True):
+            all_of[bad] = some
+        if stuck:
+            moved[bad] = False
             break
-        length = np.where(fine, length, np.where(length > 1e-10, 0.5 * length, 0.0))
-    return there, found, length > 0.0
+        with np.errstate(invalid="ignore"):
+            fine = part[0] <= state[0][bad] - 1e-4 * length * decrement[bad] + floor[bad]
+        bad = bad[~fine]
+    return there, found, moved
