@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 SOURCES := pyproject.toml clients/python/pyproject.toml constraints.txt
 TESTS ?= tests
 
-.PHONY: help demo test check lint types imports docs bench accuracy adobest truncation real reference sketches wheels test-wheel test-plain vectors clean
+.PHONY: help demo test check lint types imports docs bench accuracy adobest truncation real reference sketches regression wheels test-wheel test-plain vectors clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -54,6 +54,7 @@ bench: $(VENV)/bench  ## speed beside other libraries, about ten minutes
 	$(BIN)/python benchmarks/laws.py
 	$(BIN)/python benchmarks/nuts.py
 	$(BIN)/python benchmarks/sketches.py
+	$(BIN)/python -m benchmarks.regression
 
 accuracy: $(VENV)/bench  ## accuracy beside other libraries; goes on where it stood, about an hour and a half in all
 	$(BIN)/python benchmarks/accuracy.py
@@ -82,6 +83,11 @@ sketches: $(VENV)/dev  ## the thesis' sketches and real streams; TACIT_DATA=DIR 
 	$(BIN)/python -m experiments.sketches.curves
 	$(BIN)/python -m experiments.sketches.figures
 	$(BIN)/python -m experiments.sketches.claims --write
+
+regression: $(VENV)/dev  ## the thesis' regressions; TACIT_DATA=DIR holds the data; goes on where it stood, about half an hour
+	$(BIN)/python -m experiments.regression.mixture_run
+	$(BIN)/python -m experiments.regression.mixture_summary --write
+	$(BIN)/python -m experiments.regression.mixture_figures
 
 truncation: $(VENV)/dev  ## the experiment about numbers; goes on where it stood, about three hours on one core in all
 	$(BIN)/python -m experiments.adaptive_truncation.run
