@@ -1,8 +1,8 @@
 """Newton's method with halved steps on many penalised fits at once.
 
-Member i of a batch minimises  sum of losses + (b - centre)' P (b - centre) / 2.  The decrement g' H^-1 g is the squared
-length of a step in posterior standard deviations, so it says when to stop in units that mean something: after a step with a
-decrement of 1e-10, what is left is of the order of its square.
+Member i of a batch minimises  sum of losses + (b - centre)' P (b - centre) / 2.  The decrement g' H^-1 g is the
+squared length of a step in posterior standard deviations, so it says when to stop in units that mean something:
+after a step with a decrement of 1e-10, what is left is of the order of its square.
 
 Where no finite fit is best (separated classes, a column whose rows all count zero) Newton's steps do not shrink
 quadratically but by exp(-1) each. So a fit is only called converged when the decrement is small and fell
@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tacit.arrays import Floats, Integers
+from tacit.regression.subsample_design import Booleans
 from tacit.regression.subsample_losses import Loss
 
 SMALL = 1e-10  # a decrement after which one more step ends the search
@@ -33,7 +34,7 @@ class Fits(NamedTuple):
 
     values: Floats
     curvature: Floats
-    converged: Floats
+    converged: Booleans
 
 
 def terms(loss: Loss, z: Floats, y: Floats, b: Floats) -> State:
@@ -49,7 +50,9 @@ def terms(loss: Loss, z: Floats, y: Floats, b: Floats) -> State:
             curvature[:, i, :, j, :] = z.swapaxes(1, 2) @ (z * curve[..., i, j, None])
             curvature[:, j, :, i, :] = curvature[:, i, :, j, :].swapaxes(1, 2)
         weighted = z * np.sqrt(curve[..., i, i, None])
-        for member, rows in enumerate(weighted):  # numpy multiplies a matrix by its own transpose in half the time
+        for member, rows in enumerate(
+            weighted
+        ):  # numpy multiplies a matrix by its own transpose in half the time
             np.matmul(rows.T, rows, out=curvature[member, i, :, i, :])
     return value.sum(axis=1), gradient, curvature.reshape(m, q * d, q * d)
 
@@ -66,13 +69,15 @@ def solve(curvature: Floats, gradient: Floats) -> Floats:
     size = curvature.shape[-1]
     mean = np.trace(curvature, axis1=-2, axis2=-1) / size
     ridge = JITTER * np.maximum(mean, np.finfo(float).tiny / JITTER)
-    return np.linalg.solve(curvature + ridge[:, None, None] * np.eye(size), gradient[..., None])[..., 0]  # type: ignore[no-any-return]
+    return np.linalg.solve(curvature + ridge[:, None, None] * np.eye(size), gradient[..., None])[..., 0]
 
 
 class _Batch:
     """The members still at work: their numbers, and a function for them alone, made again when many have ended."""
 
-    def __init__(self, terms_of: Callable[[Integers], Terms], centre: Floats, precision: Floats, m: int) -> None:
+    def __init__(
+        self, terms_of: Callable[[Integers], Terms], centre: Floats, precision: Floats, m: int
+    ) -> None:
         self.terms_of, self.centre, self.precision = terms_of, centre, precision
         self.who = np.arange(m)
         self.evaluate = terms_of(self.who)
@@ -97,12 +102,12 @@ def newton(
     *,
     steps: int = 25,
     small: float = SMALL,
-    hopeless: Callable[[Integers, Floats], Floats] | None = None,
+    hopeless: Callable[[Integers, Floats], Booleans] | None = None,
 ) -> Fits:
     """Minimise every member from `start` (m, D), with a prior at `centre` (m, D) of `precision` (D, D).
 
-    `terms_of(members)` gives the function that evaluates those members. `hopeless(members, values)` may give some up early;
-    `small` is the decrement at which a fit ends.
+    `terms_of(members)` gives the function that evaluates those members. `hopeless(members, values)` may give some
+    up early; `small` is the decrement at which a fit ends.
     """
     m, size = start.shape
     values, curvature, good = start.copy(), np.zeros((m, size, size)), np.zeros(m, dtype=bool)
@@ -136,7 +141,7 @@ def newton(
 
 def _search(
     batch: _Batch, b: Floats, state: State, step: Floats, decrement: Floats
-) -> tuple[Floats, State, Floats]:
+) -> tuple[Floats, State, Booleans]:
     """Halve the steps of the members that would not come down; those that cannot move stay where they are."""
     there = b - step
     found = batch.at(there)

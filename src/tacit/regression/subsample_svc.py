@@ -1,13 +1,14 @@
 """A linear support vector machine whose penalty comes from fits on subsamples.
 
-    minimise  sum_i max(0, 1 - y_i (x_i b + c)) + (b - b0)' S^-1 (b - b0) / 2        (scaling "thesis": without the half)
+    minimise  sum_i max(0, 1 - y_i (x_i b + c)) + (b - b0)' S^-1 (b - b0) / 2        (scaling "thesis": without the
+    half)
 
-The hinge is rounded over a width h, and h goes from 1 to 1e-5 with Newton's method at every width, from where the last one
-ended: only rows within h of the margin have curvature, so a pass costs little more than reading the table. The end is within
-N h / 2 of the minimum. `loss="squared_hinge"` needs one width only.
+The hinge is rounded over a width h, and h goes from 1 to 1e-5 with Newton's method at every width, from where the
+last one ended: only rows within h of the margin have curvature, so a pass costs little more than reading the table.
+The end is within N h / 2 of the minimum. `loss="squared_hinge"` needs one width only.
 
-A machine without a penalty has no unique fit, and on separated classes no scale. So the subsamples are fitted with the
-weak prior of `subsample_fits`, N(0, 2.5^2) on standardised columns (C = 6.25), always.
+A machine without a penalty has no unique fit, and on separated classes no scale. So the subsamples are fitted with
+the weak prior of `subsample_fits`, N(0, 2.5^2) on standardised columns (C = 6.25), always.
 
 >>> import numpy as np
 >>> rng = np.random.default_rng(1)
@@ -44,10 +45,12 @@ ROUGH = 0.5  # width of the hinge in subsamples, whose spread is far above what 
 class SubsampleLinearSVC(ClassifierMixin, SubsampleEstimator):  # type: ignore[misc]
     """A linear support vector machine with a penalty from fits on subsamples. It gives no privacy.
 
-    The parameters are those of `SubsampleRidge`, and `loss`: "hinge" or "squared_hinge". Of more than two classes each is
-    told from the rest, as LinearSVC does. A machine has no likelihood: there are no intervals and no standard errors.
+    The parameters are those of `SubsampleRidge`, and `loss`: "hinge" or "squared_hinge". Of more than two classes
+    each is told from the rest, as LinearSVC does. A machine has no likelihood: there are no intervals and no
+    standard errors.
 
-    After `fit`: classes_, coef_, intercept_, prior_mean_, prior_cov_ (a leading axis for three classes and more), n_subsamples_, size_.
+    After `fit`: classes_, coef_, intercept_, prior_mean_, prior_cov_ (a leading axis for three classes and more),
+    n_subsamples_, size_.
     """
 
     def __init__(
