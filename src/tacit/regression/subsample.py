@@ -22,8 +22,8 @@ Source: chapter 2 of Aydın's thesis; the second covariance is ours. No privacy:
 
 >>> import numpy as np
 >>> rng = np.random.default_rng(3)
->>> X = rng.normal(size=(500, 3))
->>> y = X @ [1.0, 0.0, -2.0] + rng.normal(size=500)
+>>> X = rng.normal(size=(5000, 3))
+>>> y = X @ [1.0, 0.0, -2.0] + rng.normal(size=5000)
 >>> ridge = SubsampleRidge(random_state=1).fit(X, y)
 >>> ridge.coef_.round(1) + 0.0
 array([ 1.,  0., -2.])

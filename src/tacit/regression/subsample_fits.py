@@ -214,7 +214,7 @@ def unbounded(loss: Loss, design: Design, y: Floats, trial: Sequence[Integers], 
 
 
 class Tuned(NamedTuple):
-    """The `ridge` that predicted best, and the mean `fit` (q width) with it: near enough for the fit on all rows to start from."""
+    """The `ridge` that predicted best, and the mean `fit` (q width) with it, where the fit on all rows can start."""
 
     ridge: float
     fit: Floats | None = None

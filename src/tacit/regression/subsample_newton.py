@@ -42,6 +42,13 @@ def terms(loss: Loss, z: Floats, y: Floats, b: Floats) -> State:
     m, _, d = z.shape
     q = loss.q
     eta = z @ b.reshape(m, q, d).swapaxes(1, 2)
+    with np.errstate(all="ignore"):  # a step too far may overflow; its value is then refused
+        return _sums(loss, z, y, eta)
+
+
+def _sums(loss: Loss, z: Floats, y: Floats, eta: Floats) -> State:
+    m, _, d = z.shape
+    q = loss.q
     value, slope, curve = loss.rows(eta, y)
     gradient = (slope.swapaxes(1, 2) @ z).reshape(m, q * d)
     curvature = np.empty((m, q, d, q, d))
@@ -49,7 +56,7 @@ def terms(loss: Loss, z: Floats, y: Floats, b: Floats) -> State:
         for j in range(i):
             curvature[:, i, :, j, :] = z.swapaxes(1, 2) @ (z * curve[..., i, j, None])
             curvature[:, j, :, i, :] = curvature[:, i, :, j, :].swapaxes(1, 2)
-        weighted = z * np.sqrt(curve[..., i, i, None])
+        weighted = z * np.sqrt(np.maximum(curve[..., i, i, None], 0.0))
         for member, rows in enumerate(
             weighted
         ):  # numpy multiplies a matrix by its own transpose in half the time
@@ -64,11 +71,11 @@ def _penalised(parts: State, b: Floats, centre: Floats, precision: Floats) -> St
     return value + 0.5 * (off * pull).sum(axis=-1), gradient + pull, curvature + precision
 
 
-def solve(curvature: Floats, gradient: Floats) -> Floats:
-    """curvature^-1 gradient, not moving along flat directions."""
+def solve(curvature: Floats, gradient: Floats, damping: float = 0.0) -> Floats:
+    """(curvature + damping)^-1 gradient, not moving along flat directions."""
     size = curvature.shape[-1]
     mean = np.trace(curvature, axis1=-2, axis2=-1) / size
-    ridge = JITTER * np.maximum(mean, np.finfo(float).tiny / JITTER)
+    ridge = JITTER * np.maximum(mean, np.finfo(float).tiny / JITTER) + damping
     return np.linalg.solve(curvature + ridge[:, None, None] * np.eye(size), gradient[..., None])[..., 0]
 
 
@@ -102,6 +109,7 @@ def newton(
     *,
     steps: int = 25,
     small: float = SMALL,
+    damping: float = 0.0,
     hopeless: Callable[[Integers, Floats], Booleans] | None = None,
 ) -> Fits:
     """Minimise every member from `start` (m, D), with a prior at `centre` (m, D) of `precision` (D, D).
@@ -116,7 +124,7 @@ def newton(
     before, active = np.full(m, np.inf), np.ones(m, dtype=bool)
     slow = np.zeros(m, dtype=np.int64)
     for _ in range(steps):
-        step = solve(state[2], state[1])
+        step = solve(state[2], state[1], damping)
         decrement = np.maximum((state[1] * step).sum(axis=1), 0.0) * active
         fell = (decrement <= FALL * before) | (decrement < SMALL * SMALL)
         slow = np.where((decrement < 1.0) & (decrement > SLOW * before), slow + 1, 0)

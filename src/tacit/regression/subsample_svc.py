@@ -116,6 +116,8 @@ class SubsampleLinearSVC(ClassifierMixin, SubsampleEstimator):  # type: ignore[m
         target = Target.of(prior, design, 1, 2.0 if self.scaling == "thesis" else 1.0, ridge.ridge)
         precision = target.precision + missing(gram, design.columns)
         b = (fits.values.mean(axis=0).ravel() if ridge.fit is None else ridge.fit)[None]
+        # Between two widths no row may be near the margin: the hinge is then straight, and a step needs a bound.
+        damping = 0.0 if squared else 1.0
         losses: list[Loss] = [SquaredHinge()] if squared else [Hinge(h) for h in WIDTHS]
         for loss in losses:
 
@@ -125,7 +127,7 @@ class SubsampleLinearSVC(ClassifierMixin, SubsampleEstimator):  # type: ignore[m
             def of(_: Integers, evaluate: Terms = evaluate) -> Terms:
                 return evaluate
 
-            b = newton(of, b, target.centre[None], precision, steps=100).values
+            b = newton(of, b, target.centre[None], precision, steps=100, damping=damping).values
         self.shrink_ = ridge.ridge
         return b, self.prior_mean_[0], self.prior_cov_
 
