@@ -2,9 +2,10 @@
 
 Columns of words become a column for each word (none left out, as in the thesis), in the order of the sorted words.
 `leaks` names columns of which the target is made, or sisters of it. The thesis keeps them: so do the rows that repeat
-its tables, and `-honest` rows drop them. The target `abalone` tells infants from adults, which the thesis does
-not say but its error rate suggests. The Boston column `black` encodes the racial composition of a district, the reason for
-which scikit-learn withdrew these data: they are here to repeat a published table, and for nothing else.
+its tables, and `-honest` rows drop them. The target `abalone` tells infants from
+adults, which the thesis does not say but its error rate suggests. The Boston column `black` encodes the racial
+composition of a district, the reason for which scikit-learn withdrew these data: they are here to repeat a published
+table, and for nothing else.
 """
 
 from __future__ import annotations
@@ -57,7 +58,12 @@ COUNTS = {
     "recreationdemand": Source("recreationdemand.csv"),
 }
 SOURCES = {"linear": LINEAR, "logistic": CLASSES, "svm": CLASSES, "poisson": COUNTS}
-BUNDLED = {"linear": ("diabetes", "generated"), "logistic": ("wdbc",), "svm": ("wdbc",), "poisson": ("progression",)}
+BUNDLED = {
+    "linear": ("diabetes", "generated"),
+    "logistic": ("wdbc",),
+    "svm": ("wdbc",),
+    "poisson": ("progression",),
+}
 
 
 def names(task: str, folder: Path | None) -> tuple[str, ...]:
@@ -94,9 +100,8 @@ def from_file(path: Path, source: Source) -> tuple[Floats, Floats]:
             "argument_invalid", f"there is no {path.name}", argument="data",
             hint="give a folder that holds the files named in the README of this experiment",
         )  # fmt: skip
-    opened = gzip.open(path, "rt", newline="") if path.suffix == ".gz" else path.open(newline="")
-    with opened as file:
-        rows = list(csv.DictReader(file))
+    raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    rows = list(csv.DictReader(raw.decode("utf-8").splitlines()))
     columns = {name: [row[name] for row in rows] for name in rows[0]}
     target = columns.pop(source.target)
     for name in source.without:
@@ -109,7 +114,7 @@ def from_file(path: Path, source: Source) -> tuple[Floats, Floats]:
 
 
 def generated(seed: int = 1) -> tuple[Floats, Floats]:
-    """A table of 1000 x 10 normal columns, normal coefficients, and noise of deviation 2: as table 2.5's error suggests."""
+    """1000 x 10 normal columns, normal coefficients, and noise of deviation 2, as table 2.5's error suggests."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(1000, 10))
     return x, x @ rng.normal(size=10) + 2.0 * rng.normal(size=1000)
@@ -128,6 +133,9 @@ def read(task: str, name: str, folder: Path | None) -> tuple[Floats, Floats]:
         return x, y.astype(np.float64)
     if folder is None:
         raise TacitError(
-            "argument_invalid", f"{name} needs a folder", argument="data", hint="give --data DIR or TACIT_DATA"
+            "argument_invalid",
+            f"{name} needs a folder",
+            argument="data",
+            hint="give --data DIR or TACIT_DATA",
         )
     return from_file(folder / SOURCES[task][name].file, SOURCES[task][name])

@@ -167,7 +167,12 @@ def made(task: str, method: str, seed: int, size: int, count: int) -> Any:
 def methods(task: str, small: bool) -> tuple[str, ...]:
     """The methods of a task; the slow searches only on small sets."""
     common = ("tacit", "none", "cv", "subagging", *VARIANTS, "thesis")
-    own = {"linear": ("closed", "closed-thesis", "ard"), "svm": ("hinge",), "poisson": ("quasi",), "logistic": ()}
+    own = {
+        "linear": ("closed", "closed-thesis", "ard"),
+        "svm": ("hinge",),
+        "poisson": ("quasi",),
+        "logistic": (),
+    }
     return common + own[task] + (("bayes",) if small else ())
 
 

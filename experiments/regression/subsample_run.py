@@ -1,11 +1,11 @@
 """Every method of chapter 2 on the same splits, one line of results/subsample.jsonl for a data set and a repeat.
 
-    TACIT_DATA=DIR python -m experiments.regression.subsample_run [--data DIR] [--task NAME] [--repeats 50] [--output FILE]
+    TACIT_DATA=DIR python -m experiments.regression.subsample_run [--data DIR] [--task NAME] [--repeats 50]
 
-A finished line stays, so the command may be stopped at any time and goes on where it stood. A split gives three quarters of
-the rows to training; columns, and y of the linear sets, are standardised on them. A line has `error` (mean squared
-error, misclassified per cent, or Poisson deviance per row) and `seconds` of `fit`, for each method: CPU seconds of one
-process, since a busy machine stretches the clock and not those. Numerical libraries are held to one thread.
+A finished line stays, so the command may be stopped at any time and goes on where it stood. A split gives three
+quarters of the rows to training; columns, and y of the linear sets, are standardised on them. A line has `error` (mean
+squared error, misclassified per cent, or Poisson deviance per row) and `seconds` of `fit`, for each method: CPU seconds
+of one process, since a busy machine stretches the clock and not those. Numerical libraries are held to one thread.
 
 Without a folder the sets are those that scikit-learn bundles. Large sets get fewer repeats (`REPEATS`).
 The task `closed` is table A.1, simulated; `bayes` runs in the first 10 repeats of small sets.
@@ -146,7 +146,9 @@ def make(tasks: tuple[str, ...], repeats: int, folder: Path | None, path: Path =
 def main() -> None:
     """Make the missing lines."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, default=os.environ.get("TACIT_DATA"), help="the folder of the sets")
+    parser.add_argument(
+        "--data", type=Path, default=os.environ.get("TACIT_DATA"), help="the folder of the sets"
+    )
     parser.add_argument("--task", choices=TASKS, help="only one")
     parser.add_argument("--repeats", type=int, default=50, help="splits of each set")
     parser.add_argument("--output", type=Path, default=RESULTS, help="the file of lines")

@@ -8,11 +8,11 @@ the prior mean b0, their covariance S (divisor m - 1) the prior covariance, by o
     adjusted    n S: the variance of one row's worth of data, a weaker prior
     jackknife   n / (N - n) S: the delete-d jackknife estimate of the covariance of the fit on all N rows
 
-A fit on n rows has about N / n times the variance of the fit on all rows. So `full` is a prior worth n rows, `adjusted`
-one worth a single row, and `jackknife` one worth as much as the data again: the data then count twice, and a posterior
-that treats this prior as outside knowledge states half the variance that it has (`coef_interval` does not).
-The thesis' jackknife factor, n (m - 1) / ((N - n) m), belongs to a covariance with divisor m; on S it is too small by
-(m - 1) / m.
+A fit on n rows has about N / n times the variance of the fit on all rows. So `full` is a prior worth n rows,
+`adjusted` one worth a single row, and `jackknife` one worth as much as the data again: the data then count twice,
+and a posterior that treats this prior as outside knowledge states half the variance that it has (`coef_interval`
+does not). The thesis' jackknife factor, n (m - 1) / ((N - n) m), belongs to a covariance with divisor m; on S it is
+too small by (m - 1) / m.
 
 Where the subsamples did not vary, S is singular, and the prior says nothing: `Prior.precision` is the
 pseudo-inverse of S. With m <= p subsamples there always are such directions.
@@ -72,7 +72,8 @@ def pseudo_inverse(matrix: Floats, flat: float = FLAT) -> Floats:
     values, vectors = np.linalg.eigh(matrix * np.outer(inverse, inverse))
     known = values > flat * max(values[-1], 0.0)
     half = vectors[:, known] / np.sqrt(values[known])
-    return (half @ half.T) * np.outer(inverse, inverse)
+    made: Floats = (half @ half.T) * np.outer(inverse, inverse)
+    return made
 
 
 def from_fits(fits: Floats, size: int, rows: int, variant: str, held: Floats | float = 0.0) -> Prior:
@@ -160,8 +161,9 @@ def subsample_prior(
 ) -> Prior:
     """The prior of the coefficients that `fit(X, y)` returns, from fits on subsamples of the rows.
 
-    `fit` takes some rows of X (N, p) and of y, and returns a vector: coefficients without the intercept, which a prior
-    should not pull. `size` is a number of rows or a share of them. With `n_jobs` the fits run in parallel (joblib).
+    `fit` takes some rows of X (N, p) and of y, and returns a vector: coefficients without the intercept, which a
+    prior should not pull. `size` is a number of rows or a share of them. With `n_jobs` the fits run in parallel
+    (joblib).
     """
     kind = check_variant(variant)
     table = X.tocsr() if sparse.issparse(X) else np.asarray(X)

@@ -1,7 +1,7 @@
 """The scalar penalty of a ridge in closed form, from one least squares fit: no grid, no folds.
 
-For centred columns with n S = X'X, eigenvalues e_j of S, and g_j the squared coordinates of the true coefficients in its eigenbasis,
-the ridge with penalty v has the expected squared error of prediction
+For centred columns with n S = X'X, eigenvalues e_j of S, and g_j the squared coordinates of the true coefficients
+in its eigenbasis, the ridge with penalty v has the expected squared error of prediction
 
     R(v) = sum_j e_j (s^2 n e_j + v^2 g_j) / (n e_j + v)^2.
 
@@ -11,9 +11,10 @@ The thesis expands this to second order around v = 0 and gets
 
 which fails where the best v is not small beside n e_j: "thesis". "exact" minimises R itself, in one dimension.
 
-Both need b, and have the least squares fit, whose g_j is too large by s^2 / (n e_j) on average: b' S^-1 b is too large by
-s^2 tr S^-2 / n. `correct` takes that away. R is then an unbiased estimate of the risk (Mallows' C_L without its constant), and
-needs no b at all. What the formulas need is that the noise has one variance s^2, and more rows than columns.
+Both need b, and have the least squares fit, whose g_j is too large by s^2 / (n e_j) on average: b' S^-1 b is too
+large by s^2 tr S^-2 / n. `correct` takes that away. R is then an unbiased estimate of the risk (Mallows' C_L
+without its constant), and needs no b at all. What the formulas need is that the noise has one variance s^2, and
+more rows than columns.
 
 Source: appendix A.1 of Aydın's thesis; Mallows (1973). No privacy.
 
@@ -57,7 +58,9 @@ def risk(penalty: Floats | float, eigenvalues: Floats, squares: Floats, noise: f
     """R(v) at one penalty or many (...,), for eigenvalues e (p,) and squared coordinates g (p,)."""
     v = np.asarray(penalty, dtype=np.float64)[..., None]
     scaled = rows * eigenvalues
-    return (eigenvalues * (noise * scaled + v**2 * squares) / (scaled + v) ** 2).sum(axis=-1)  # type: ignore[no-any-return]
+    parts = eigenvalues * (noise * scaled + v**2 * squares) / (scaled + v) ** 2
+    total: Floats = parts.sum(axis=-1)
+    return total
 
 
 def thesis_penalty(eigenvalues: Floats, squares: Floats, noise: float, rows: int) -> float:
@@ -67,7 +70,7 @@ def thesis_penalty(eigenvalues: Floats, squares: Floats, noise: float, rows: int
 
 
 def exact_penalty(eigenvalues: Floats, squares: Floats, noise: float, rows: int) -> float:
-    """The minimum of R: the best of a grid of 400 penalties over all scales that matter, then Brent's method around it."""
+    """The minimum of R: the best of 400 penalties over all scales that matter, then Brent's method around it."""
     low, high = np.log(1e-6 * rows * eigenvalues.min()), np.log(1e6 * rows * eigenvalues.max())
     grid = np.linspace(low, high, 400)
     at = int(np.argmin(risk(np.exp(grid), eigenvalues, squares, noise, rows)))
@@ -76,7 +79,9 @@ def exact_penalty(eigenvalues: Floats, squares: Floats, noise: float, rows: int)
         lambda u: float(risk(np.exp(u), eigenvalues, squares, noise, rows)),
         bounds=around, method="bounded", options={"xatol": 1e-9},
     )  # fmt: skip
-    best = min((float(found.x), float(grid[at])), key=lambda u: risk(np.exp(u), eigenvalues, squares, noise, rows))
+    best = min(
+        (float(found.x), float(grid[at])), key=lambda u: risk(np.exp(u), eigenvalues, squares, noise, rows)
+    )
     return float(np.exp(best))
 
 
@@ -86,7 +91,9 @@ def closed_form_ridge(X: Any, y: Any, *, rule: str = "exact", correct: bool = Tr
     The columns are centred, not scaled: scale them first if their units differ. The intercept is not penalised.
     """
     if rule not in RULES:
-        raise TacitError("argument_invalid", f"rule is {rule!r}", argument="rule", hint="give exact or thesis")
+        raise TacitError(
+            "argument_invalid", f"rule is {rule!r}", argument="rule", hint="give exact or thesis"
+        )
     X, y = check_X_y(X, y, dtype=np.float64, y_numeric=True)  # noqa: N806
     middle, mean = X.mean(axis=0), float(y.mean())
     values, vectors = np.linalg.eigh((X - middle).T @ (X - middle))

@@ -1,27 +1,29 @@
 """Linear models whose penalty comes from fits on subsamples: what all of them share, and the ridge.
 
-The prior N(b0, S) comes from `priors`; the fit then uses all rows. With the default scaling, "map", it maximises the posterior,
+The prior N(b0, S) comes from `priors`; the fit then uses all rows. With the default scaling, "map", it maximises
+the posterior,
 
     -log likelihood + (b - b0)' S^-1 (b - b0) / 2,
 
 which for squared loss, with the residual variance s^2, is b = (X'X / s^2 + S^-1)^-1 (X'y / s^2 + S^-1 b0). The
-thesis minimises  loss + (b - b0)' S^-1 (b - b0)  instead (scaling "thesis"): for squared loss this takes s^2 to be 1, so the
-penalty depends on the units of y; for the others it doubles the precision. The intercept is never penalised.
+thesis minimises  loss + (b - b0)' S^-1 (b - b0)  instead (scaling "thesis"): for squared loss this takes s^2 to be
+1, so the penalty depends on the units of y; for the others it doubles the precision. The intercept is never
+penalised.
 
-Two covariances can be asked for. `posterior` takes the prior as outside knowledge, as Bayes' rule does: A^-1, with A the
-curvature of the objective. But the prior was made from the same rows. `sampling` is the covariance over repeated data: with
-P = S^-1 (or the variant's), J the curvature of the loss, V = J^-1 and f = n / N, the estimate is A^-1 (J t + P b0), where t is the
-fit on all rows. A row that is drawn c times weighs 1 / N in t and c / (m n) in b0, so cov(t, b0) = V and cov(b0) = (1 + k) V,
-k = (1 - f) / (m f), and
+Two covariances can be asked for. `posterior` takes the prior as outside knowledge, as Bayes' rule does: A^-1, with
+A the curvature of the objective. But the prior was made from the same rows. `sampling` is the covariance over
+repeated data: with P = S^-1 (or the variant's), J the curvature of the loss, V = J^-1 and f = n / N, the estimate
+is A^-1 (J t + P b0), where t is the fit on all rows. A row that is drawn c times weighs 1 / N in t and c / (m n) in
+b0, so cov(t, b0) = V and cov(b0) = (1 + k) V, k = (1 - f) / (m f), and
 
     sampling = A^-1 (J + 2 P + (1 + k) P V P) A^-1,    V in P V P by the jackknife, S f / (1 - f).
 
 Source: chapter 2 of Aydın's thesis; the second covariance is ours. No privacy: coefficients and prior show the rows.
 
 >>> import numpy as np
->>> rng = np.random.default_rng(1)
->>> X = rng.normal(size=(500, 3))
->>> y = X @ [1.0, 0.0, -2.0] + rng.normal(size=500)
+>>> rng = np.random.default_rng(3)
+>>> X = rng.normal(size=(5000, 3))
+>>> y = X @ [1.0, 0.0, -2.0] + rng.normal(size=5000)
 >>> ridge = SubsampleRidge(random_state=1).fit(X, y)
 >>> ridge.coef_.round(1) + 0.0
 array([ 1.,  0., -2.])
@@ -57,7 +59,10 @@ def one_of(value: object, argument: str, choices: tuple[str, ...]) -> str:
     if isinstance(value, str) and value in choices:
         return value
     raise TacitError(
-        "argument_invalid", f"{argument} is {value!r}", argument=argument, hint=f"give one of {', '.join(choices)}"
+        "argument_invalid",
+        f"{argument} is {value!r}",
+        argument=argument,
+        hint=f"give one of {', '.join(choices)}",
     )
 
 
@@ -106,7 +111,9 @@ class SubsampleEstimator(BaseEstimator):  # type: ignore[misc]
         check_variant(self.variant)
         one_of(self.scaling, "scaling", self._scalings)
         self._shrink(lambda: Tuned(0.0))
-        self.n_subsamples_, self.size_ = plan(*X.shape, self.n_subsamples, self.size, self.variant)
+        self.n_subsamples_, self.size_ = plan(
+            X.shape[0], X.shape[1], self.n_subsamples, self.size, self.variant
+        )
         return Design(X, bool(self.fit_intercept))
 
     def _shrink(self, tune: Callable[[], Tuned]) -> Tuned:
@@ -125,7 +132,7 @@ class SubsampleEstimator(BaseEstimator):  # type: ignore[misc]
         )  # fmt: skip
 
     def _judges(self, design: Design, rng: np.random.Generator) -> list[Integers]:
-        """The subsamples that tune: larger than the others where these are small, so that what they say holds for all rows."""
+        """The subsamples that tune: larger than the others where these are small, nearer to all rows."""
         size = min(max(self.size_, 10 * (design.columns + 1) + 300), max(design.count // 2, 1))
         return list(draws(design.count, JUDGES, size, rng))
 
@@ -143,8 +150,8 @@ class SubsampleEstimator(BaseEstimator):  # type: ignore[misc]
     ) -> None:
         """Both covariances of the standardised coefficients (q width).
 
-        `objective` and `loss` are curvatures, `pull` is the precision of the subsamples' prior, all in units in which the
-        variance of a row's slope is `noise` times its curvature.
+        `objective` and `loss` are curvatures, `pull` is the precision of the subsamples' prior, all in units in
+        which the variance of a row's slope is `noise` times its curvature.
         """
         width, share = design.width, self.size_ / design.count
         inverse = np.linalg.inv(objective)
@@ -164,7 +171,10 @@ class SubsampleEstimator(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         if isinstance(level, bool) or not isinstance(level, int | float | np.number) or not 0 < level < 1:
             raise TacitError(
-                "argument_invalid", f"level is {level!r}", argument="level", hint="give a number between 0 and 1"
+                "argument_invalid",
+                f"level is {level!r}",
+                argument="level",
+                hint="give a number between 0 and 1",
             )
         cov = self._covariances[one_of(kind, "kind", COVARIANCES)]
         return float(ndtri((1 + float(level)) / 2)), cov
@@ -187,7 +197,7 @@ class SubsampleEstimator(BaseEstimator):  # type: ignore[misc]
         return self.coef_ - wide, self.coef_ + wide
 
     def std_error(self, X: Any, kind: str = "sampling") -> Floats:  # noqa: N803
-        """Standard errors of the linear predictor at the rows of X: of the mean for the ridge, of the scores of classes."""
+        """Standard errors of the linear predictor at the rows of X; of the score of each class (n, K) where K > 2."""
         _, cov = self._spread(0.5, kind)
         rows = self._rows(X)
         mean, unit = self._axes
@@ -215,8 +225,8 @@ class SubsampleRidge(RegressorMixin, SubsampleEstimator):  # type: ignore[misc]
     scaling: "map" weighs the squares by the residual variance; "thesis" takes that variance to be 1
     n_jobs: threads for the subsamples; random_state: a seed, a numpy Generator or RandomState, or None
 
-    After `fit`: coef_, intercept_, noise_variance_, prior_mean_, prior_cov_, coef_cov_ (posterior), n_subsamples_, size_, and
-    weak_subsamples_, how many subsamples had too few directions and were fitted with a weak prior.
+    After `fit`: coef_, intercept_, noise_variance_, prior_mean_, prior_cov_, coef_cov_ (posterior), n_subsamples_,
+    size_, and weak_subsamples_, how many subsamples had too few directions and were fitted with a weak prior.
     """
 
     def fit(self, X: Any, y: Any) -> Self:  # noqa: N803
@@ -250,7 +260,7 @@ class SubsampleRidge(RegressorMixin, SubsampleEstimator):  # type: ignore[misc]
         if free <= 0:
             values, free = np.append(mean, plain[design.columns :]), design.count
         squares = sum(float(((y[part] - z @ values) ** 2).sum()) for part, z in design.blocks())
-        return max(squares / free, 1e-20 * float(np.mean(y**2)), float(np.finfo(float).tiny) ** 0.5)
+        return max(squares / free, 1e-20 * float(np.mean(y**2)), float(np.finfo(float).tiny) ** 0.5)  # type: ignore[no-any-return]
 
     def predict(self, X: Any, return_std: bool = False) -> Any:  # noqa: N803
         """Means at the rows of X; with `return_std` also the standard deviation of a new y there, noise included."""

@@ -1,8 +1,8 @@
 """The columns of X on one scale, read in blocks: dense or sparse, never copied whole when large.
 
 A row becomes z = ((x - mean) / scale, 1). On that scale one weak penalty suits every column, and normal equations
-are as well conditioned as they can be cheaply. A column that is constant becomes zero. Sparse rows are made dense a block
-at a time: the p x p matrices of these estimators are dense anyway.
+are as well conditioned as they can be cheaply. A column that is constant becomes zero. Sparse rows are made dense a
+block at a time: the p x p matrices of these estimators are dense anyway.
 
 >>> import numpy as np
 >>> design = Design(np.array([[1.0, 5.0], [3.0, 5.0]]), intercept=True)
@@ -17,9 +17,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 
 from tacit.arrays import Floats, Integers
+
+Booleans = npt.NDArray[np.bool_]
 
 BLOCK = 2**19  # numbers in a block: four megabytes, so that it stays in the cache of a core
 KEEP = 2**22  # numbers of a standardised table that is kept, instead of made again for every pass

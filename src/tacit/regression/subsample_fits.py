@@ -1,17 +1,18 @@
 """Fits on many subsamples at once, what is done where there is no fit, and how a ridge is tuned on subsamples.
 
-A subsample may have no unique finite fit: its classes are separated, all counts of a level are zero, or it shows fewer
-directions than the whole table does. Such a subsample gets a weak prior: N(0, 2.5^2) for each standardised coefficient, the
-default of rstanarm (Gelman and others 2008), worth about a sixth of a row, and the same for its intercept around that of a model
-without columns. The covariance of such fits is too small: with the curvature A of loss and weak prior W together, a posterior has
-the covariance A^-1, a shrunk fit only A^-1 - A^-1 W A^-1. So the mean of A^-1 W A^-1 is added to S, and a direction that no
-subsample sees keeps the variance 2.5^2. Directions that the whole table does not have (a constant column, all levels of a
-factor beside an intercept) are held at zero.
+A subsample may have no unique finite fit: its classes are separated, all counts of a level are zero, or it shows
+fewer directions than the whole table does. Such a subsample gets a weak prior: N(0, 2.5^2) for each standardised
+coefficient, the default of rstanarm (Gelman and others 2008), worth about a sixth of a row, and the same for its
+intercept around that of a model without columns. The covariance of such fits is too small: with the curvature A of
+loss and weak prior W together, a posterior has the covariance A^-1, a shrunk fit only A^-1 - A^-1 W A^-1. So the
+mean of A^-1 W A^-1 is added to S, and a direction that no subsample sees keeps the variance 2.5^2. Directions that
+the whole table does not have (a constant column, all levels of a factor beside an intercept) are held at zero.
 
-The prior N(b0, S) pulls to where subsamples agree, never to zero. Where zero is a better guess (many columns for the rows,
-heavy tails), a ridge is: w |b|^2 / 2 on the standardised scale. `tuned` picks w from a grid of powers of ten: a few subsamples are
-fitted, and each is scored by its loss on the rows of another. The w of a prior does not depend on how many rows a fit has, so
-what is best for n rows serves for N. Cross-validation fits nearly all rows, ten times for each value.
+The prior N(b0, S) pulls to where subsamples agree, never to zero. Where zero is a better guess (many columns for
+the rows, heavy tails), a ridge is: w |b|^2 / 2 on the standardised scale. `tuned` picks w from a grid of powers of
+ten: a few subsamples are fitted, and each is scored by its loss on the rows of another. The w of a prior does not
+depend on how many rows a fit has, so what is best for n rows serves for N. Cross-validation fits nearly all rows,
+ten times for each value.
 
 >>> import numpy as np
 >>> from tacit.regression.subsample_design import Design
@@ -35,7 +36,7 @@ import numpy as np
 
 from tacit.arrays import Floats, Integers
 from tacit.regression.priors import FLAT, Prior, from_fits
-from tacit.regression.subsample_design import BLOCK, Design
+from tacit.regression.subsample_design import BLOCK, Booleans, Design
 from tacit.regression.subsample_losses import Loss
 from tacit.regression.subsample_newton import Terms, newton, terms
 
@@ -43,7 +44,7 @@ WEAK = 1 / 2.5**2  # precision of the weak prior, standardised columns
 GRID = (0.0, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0, 10000.0)
 JUDGES = 5  # subsamples that tune
 NEARLY_NONE = 1e-3  # the ridge that stands for none when these are fitted
-ROUGH = 1e-4  # the decrement at which fits of subsamples stop, a hundredth of a deviation before their last step
+ROUGH = 1e-2  # the decrement at which fits of subsamples stop: a tenth of a deviation before their last step
 
 
 class Fits(NamedTuple):
@@ -79,15 +80,23 @@ def missing(gram: Floats, columns: int) -> Floats:
     return projection
 
 
-def _deficient(z: Floats, absent: Floats) -> Floats:
+def each(q: int, matrix: Floats) -> Floats:
+    """The block-diagonal matrix of q copies."""
+    made: Floats = np.kron(np.eye(q), matrix)  # type: ignore[assignment]
+    return made
+
+
+def _deficient(z: Floats, absent: Floats) -> Booleans:
     """Which batches of rows z (m, n, d) lack a direction that the whole table has."""
     if z.shape[1] + round(np.trace(absent)) < z.shape[2]:
-        return np.ones(len(z), dtype=bool)  # type: ignore[return-value]
+        return np.ones(len(z), dtype=bool)
     gram = z.swapaxes(1, 2) @ z / z.shape[1] + absent
     return np.linalg.eigvalsh(gram)[:, 0] < FLAT * np.trace(gram, axis1=1, axis2=2)  # type: ignore[no-any-return]
 
 
-def _blocked(work: Callable[[Integers], Any], chosen: Sequence[Integers], width: int, n_jobs: int | None) -> list[Any]:
+def _blocked(
+    work: Callable[[Integers], Any], chosen: Sequence[Integers], width: int, n_jobs: int | None
+) -> list[Any]:
     """`work` on blocks of subsamples, in threads when asked for: the arithmetic releases the interpreter."""
     step = max(1, BLOCK // max(1, len(chosen[0]) * width))
     parts = [np.array(chosen[i : i + step]) for i in range(0, len(chosen), step)]
@@ -123,12 +132,12 @@ class _Part:
         z, y = self.z[who], self.y[who]
         return lambda b: terms(self.loss, z, y, b)
 
-    def apart(self, who: Integers, b: Floats) -> Floats:
+    def apart(self, who: Integers, b: Floats) -> Booleans:
         """Who has no finite fit, as b shows."""
         eta = self.z[who] @ b.reshape(len(who), self.loss.q, -1).swapaxes(1, 2)
         return self.loss.apart(eta, self.y[who])
 
-    def plain(self, who: Integers, precision: Floats) -> tuple[Floats, Floats]:
+    def plain(self, who: Integers, precision: Floats) -> tuple[Floats, Booleans]:
         """Fits without a prior, and which of them are none."""
         done = newton(
             lambda some: self._terms(who[some]), self.start[who], self.start[who], precision, small=ROUGH,
@@ -166,7 +175,7 @@ def loss_fits(
     With `all_weak` nobody looks for plain fits.
     """
     q, d = loss.q, design.width
-    centre, none = _centre(loss, design, y), np.kron(np.eye(q), missing(gram, design.columns))
+    centre, none = _centre(loss, design, y), each(q, missing(gram, design.columns))
     prior = _precision(design, q, WEAK)
 
     def work(block: Integers) -> tuple[Floats, Floats, int, int]:
@@ -192,8 +201,8 @@ def loss_fits(
 
 
 def unbounded(loss: Loss, design: Design, y: Floats, trial: Sequence[Integers], gram: Floats) -> bool:
-    """Whether most of some subsamples have no finite fit although they show every direction: more rows would help."""
-    rows, none = np.array(trial), np.kron(np.eye(loss.q), missing(gram, design.columns))
+    """Whether most subsamples have no finite fit although they show every direction: more rows would help."""
+    rows, none = np.array(trial), each(loss.q, missing(gram, design.columns))
     part = _Part(loss, design.rows(rows), y[rows], _centre(loss, design, y))
     everyone = np.arange(len(rows))
     apart = part.apart(everyone, part.start)
@@ -205,14 +214,14 @@ def unbounded(loss: Loss, design: Design, y: Floats, trial: Sequence[Integers], 
 
 
 class Tuned(NamedTuple):
-    """The `ridge` that predicted best, and the mean `fit` (q width) with it: near enough for the fit on all rows to start from."""
+    """The `ridge` that predicted best, and the mean `fit` (q width) with it, where the fit on all rows can start."""
 
     ridge: float
     fit: Floats | None = None
 
 
 def tuned(loss: Loss, design: Design, y: Floats, judges: Sequence[Integers]) -> Tuned:
-    """The ridge of the grid that predicts best from subsample to subsample: uphill from 1, each from the fits before."""
+    """The ridge of the grid that predicts best from subsample to subsample: downhill in loss, from 1."""
     rows, q = np.array(judges), loss.q
     part = _Part(loss, design.rows(rows), y[rows], _centre(loss, design, y))
     everyone = np.arange(len(rows))
@@ -242,7 +251,7 @@ def tuned(loss: Loss, design: Design, y: Floats, judges: Sequence[Integers]) -> 
         at = best
 
 
-def _strangers(judges: Integers) -> Floats:
+def _strangers(judges: Integers) -> Booleans:
     """Which rows of the next subsample (m, n) are not in this one."""
     nexts = np.roll(judges, -1, axis=0)
     return np.array([~np.isin(theirs, mine) for mine, theirs in zip(judges, nexts, strict=True)])
@@ -255,7 +264,12 @@ def _moments(design: Design, y: Floats) -> tuple[float, float]:
 
 
 def squared_fits(
-    design: Design, y: Floats, chosen: Sequence[Integers], *, gram: Floats, n_jobs: int | None = None
+    design: Design,
+    y: Floats,
+    chosen: Sequence[Integers],
+    *,
+    gram: Floats,
+    n_jobs: int | None = None,
 ) -> Fits:
     """Least squares on the rows `chosen` by normal equations; the weak prior's deviation is in units of y's."""
     d = design.width
@@ -271,7 +285,7 @@ def squared_fits(
         right = (z.swapaxes(1, 2) @ answers[..., None])[..., 0]
         values = np.linalg.solve(products + added, right[..., None])[..., 0]
         inverse = np.linalg.inv(products[weak] + added[weak])
-        return values, deviation**2 * (inverse @ prior @ inverse).sum(axis=0), int(weak.sum()), 0
+        return values, deviation**2 * (inverse @ prior @ inverse).sum(axis=0), int(weak.sum()), 0  # type: ignore[return-value]
 
     fits = _joined(_blocked(work, chosen, d, n_jobs), 1)
     if design.intercept:

@@ -1,12 +1,13 @@
 """Logistic and Poisson regression whose penalty comes from fits on subsamples.
 
 Both minimise the negative log-likelihood plus (b - b0)' S^-1 (b - b0) / 2 (scaling "thesis": without the half) by
-Newton's method from b0, where it starts so near that two or three passes over the rows are the rule. The thesis instead gives a library
-the table X' = [X L^-T, X b0] with LL' = S^-1: there the coefficient of X b0 is free, and penalised with the rest. The same
-answer comes only when X b0 is an offset; a test shows it.
+Newton's method from b0, where it starts so near that two or three passes over the rows are the rule. The thesis
+instead gives a library the table X' = [X L^-T, X b0] with LL' = S^-1: there the coefficient of X b0 is free, and
+penalised with the rest. The same answer comes only when X b0 is an offset; a test shows it.
 
-If a subsample has no finite fit (separated classes, no counts), it gets a weak prior, see `subsample_fits`. With size=None
-the size is first doubled, up to half of the rows, while most of a few trial subsamples have no finite fit.
+If a subsample has no finite fit (separated classes, no counts), it gets a weak prior, see `subsample_fits`. With
+size=None the size is first doubled, up to half of the rows, while most of a few trial subsamples have no finite
+fit.
 
 >>> import numpy as np
 >>> rng = np.random.default_rng(1)
@@ -36,7 +37,7 @@ from tacit.errors import TacitError
 from tacit.regression.priors import Prior, draws
 from tacit.regression.subsample import SCALINGS, SubsampleEstimator, seeded
 from tacit.regression.subsample_design import Design
-from tacit.regression.subsample_fits import WEAK, loss_fits, missing, tuned, unbounded
+from tacit.regression.subsample_fits import WEAK, each, loss_fits, missing, tuned, unbounded
 from tacit.regression.subsample_fits import Fits as SubsampleFits
 from tacit.regression.subsample_losses import Logistic, Loss, Multinomial, Poisson, contrasts
 from tacit.regression.subsample_newton import Fits, State, newton, terms
@@ -97,7 +98,7 @@ class _LikelihoodEstimator(SubsampleEstimator):
         fits = self._subsamples(loss, design, y, gram, rng)
         prior = self._set_prior(design, fits)
         target = Target.of(prior, design, loss.q, 2.0 if self.scaling == "thesis" else 1.0, self.shrink_)
-        absent = np.kron(np.eye(loss.q), missing(gram, design.columns))
+        absent = each(loss.q, missing(gram, design.columns))
         start = fits.values.mean(axis=0).ravel() if ridge.fit is None else ridge.fit
         done = self._all_rows(loss, design, y, start[None], target, absent)
         if self.scaling == "quasi":
@@ -112,7 +113,7 @@ class _LikelihoodEstimator(SubsampleEstimator):
     def _subsamples(
         self, loss: Loss, design: Design, y: Floats, gram: Floats, rng: np.random.Generator
     ) -> SubsampleFits:
-        """The fits, after a few trials: where most have no finite fit, a default size is doubled, up to half of the rows.
+        """The fits, after a few trials: where most have none, a default size is doubled, up to half of the rows.
 
         Not if the tuned ridge is at least the weak prior: then what plain fits would say hardly matters.
         """
@@ -132,7 +133,7 @@ class _LikelihoodEstimator(SubsampleEstimator):
         for part, z in design.blocks():
             _, slope, curve = loss.rows(z[None] @ b.reshape(1, 1, -1).swapaxes(1, 2), y[None, part])
             total += float((slope[0, :, 0] ** 2 / np.maximum(curve[0, :, 0, 0], 1e-300)).sum())
-        return max(total / max(design.count - design.width, 1), 1e-6)
+        return max(total / max(design.count - design.width, 1), 1e-6)  # type: ignore[no-any-return]
 
     def _all_rows(
         self, loss: Loss, design: Design, y: Floats, start: Floats, target: Target, absent: Floats
@@ -157,12 +158,13 @@ class _LikelihoodEstimator(SubsampleEstimator):
 class SubsampleLogistic(ClassifierMixin, _LikelihoodEstimator):  # type: ignore[misc]
     """Logistic regression, of two or more classes, with a normal prior from fits on subsamples. It gives no privacy.
 
-    The parameters are those of `SubsampleRidge`. More than two classes share one multinomial model, in K - 1 orthonormal
-    contrasts of the K scores: prior_mean_ (K - 1, p) and prior_cov_ are about those, and `contrasts_` (K, K - 1) turns
-    them into the rows of `coef_`, which sum to zero.
+    The parameters are those of `SubsampleRidge`. More than two classes share one multinomial model, in K - 1
+    orthonormal contrasts of the K scores: prior_mean_ (K - 1, p) and prior_cov_ are about those, and `contrasts_`
+    (K, K - 1) turns them into the rows of `coef_`, which sum to zero.
 
-    After `fit`: classes_, coef_, intercept_, prior_mean_, prior_cov_, coef_cov_ (posterior), contrasts_, n_subsamples_, size_,
-    weak_subsamples_ (fitted with a weak prior, for want of a finite fit) and weak_fit_ (the same of the fit on all rows).
+    After `fit`: classes_, coef_, intercept_, prior_mean_, prior_cov_, coef_cov_ (posterior), contrasts_,
+    n_subsamples_, size_, weak_subsamples_ (fitted with a weak prior, for want of a finite fit) and weak_fit_ (the
+    same of the fit on all rows).
     """
 
     def fit(self, X: Any, y: Any) -> Self:  # noqa: N803
@@ -183,7 +185,7 @@ class SubsampleLogistic(ClassifierMixin, _LikelihoodEstimator):  # type: ignore[
         return self
 
     def _mixing(self) -> Floats:
-        return self.contrasts_  # type: ignore[no-any-return]
+        return self.contrasts_
 
     def decision_function(self, X: Any) -> Floats:  # noqa: N803
         """Log-odds of the second class (n,), or the scores of all classes (n, K)."""
@@ -200,7 +202,7 @@ class SubsampleLogistic(ClassifierMixin, _LikelihoodEstimator):  # type: ignore[
     def predict_log_proba(self, X: Any) -> Floats:  # noqa: N803
         """Logarithms of the probabilities (n, K)."""
         with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))  # type: ignore[no-any-return]
+            return np.log(self.predict_proba(X))
 
     def predict(self, X: Any) -> Any:  # noqa: N803
         """The likeliest class of each row."""
@@ -211,11 +213,12 @@ class SubsampleLogistic(ClassifierMixin, _LikelihoodEstimator):  # type: ignore[
 class SubsamplePoisson(RegressorMixin, _LikelihoodEstimator):  # type: ignore[misc]
     """Poisson regression with a log link and a normal prior from fits on subsamples. It gives no privacy.
 
-    The parameters are those of `SubsampleRidge`, and `whole`: refuse y that is not whole. By default rates are read too,
-    as scikit-learn's PoissonRegressor does: the estimate is then one of quasi-likelihood.
+    The parameters are those of `SubsampleRidge`, and `whole`: refuse y that is not whole. By default rates are read
+    too, as scikit-learn's PoissonRegressor does: the estimate is then one of quasi-likelihood.
 
-    After `fit`: coef_, intercept_, prior_mean_, prior_cov_, coef_cov_ (posterior), n_subsamples_, size_, weak_subsamples_ (fitted
-    with a weak prior, for want of a finite fit) and weak_fit_ (the same of the fit on all rows).
+    After `fit`: coef_, intercept_, prior_mean_, prior_cov_, coef_cov_ (posterior), n_subsamples_, size_,
+    weak_subsamples_ (fitted with a weak prior, for want of a finite fit) and weak_fit_ (the same of the fit on all
+    rows).
     """
 
     _scalings = (*SCALINGS, "quasi")

@@ -26,6 +26,7 @@ import numpy as np
 from scipy.special import expit, log_softmax
 
 from tacit.arrays import Floats
+from tacit.regression.subsample_design import Booleans
 
 Rows = tuple[Floats, Floats, Floats]
 
@@ -34,7 +35,7 @@ class Loss(Protocol):
     """A loss with `q` numbers a row."""
 
     @property
-    def q(self) -> int: ...  # noqa: D102
+    def q(self) -> int: ...
 
     def rows(self, eta: Floats, y: Floats) -> Rows:
         """(value (..., n), slope (..., n, q), curvature (..., n, q, q)) at eta (..., n, q)."""
@@ -42,7 +43,7 @@ class Loss(Protocol):
     def null(self, y: Floats) -> Floats:
         """The intercepts (q,) that fit y without any column, kept finite."""
 
-    def apart(self, eta: Floats, y: Floats) -> Floats:
+    def apart(self, eta: Floats, y: Floats) -> Booleans:
         """Whether eta predicts all of y without an error: then no finite fit is best. One answer for each batch."""
 
 
@@ -64,7 +65,7 @@ class Logistic:
         ones = y.sum()
         return np.array([np.log((ones + 0.5) / (len(y) - ones + 0.5))])
 
-    def apart(self, eta: Floats, y: Floats) -> Floats:
+    def apart(self, eta: Floats, y: Floats) -> Booleans:
         """Both classes are there, each on its own side."""
         mixed = (y.max(axis=-1) > y.min(axis=-1)) & ((2 * y - 1) * eta[..., 0] > 0).all(axis=-1)
         return mixed | (y.max(axis=-1) == y.min(axis=-1))  # type: ignore[no-any-return]
@@ -100,7 +101,10 @@ class Multinomial:
         value = -(logs * mine).sum(axis=-1)
         slope = (shares - mine) @ h
         mean = shares @ h
-        curve = np.einsum("...k,ki,kj->...ij", shares, h, h, optimize=True) - mean[..., :, None] * mean[..., None, :]
+        curve = (
+            np.einsum("...k,ki,kj->...ij", shares, h, h, optimize=True)
+            - mean[..., :, None] * mean[..., None, :]
+        )
         return value, slope, curve
 
     def null(self, y: Floats) -> Floats:
@@ -108,7 +112,7 @@ class Multinomial:
         counts = np.bincount(y.astype(np.int64), minlength=self.classes) + 0.5
         return np.log(counts / counts.sum()) @ contrasts(self.classes)  # type: ignore[no-any-return]
 
-    def apart(self, eta: Floats, y: Floats) -> Floats:
+    def apart(self, eta: Floats, y: Floats) -> Booleans:
         """Every row's own class leads, or a class is missing."""
         scores = eta @ contrasts(self.classes).T
         mine = y[..., None] == np.arange(self.classes)
@@ -134,9 +138,9 @@ class Poisson:
         """The log of the mean, with half a count added."""
         return np.array([np.log((y.sum() + 0.5) / (len(y) + 0.5))])
 
-    def apart(self, eta: Floats, y: Floats) -> Floats:
+    def apart(self, eta: Floats, y: Floats) -> Booleans:
         """No count at all."""
-        return (y <= 0).all(axis=-1)  # type: ignore[no-any-return]
+        return (y <= 0).all(axis=-1)  # type: ignore[return-value]
 
 
 @dataclass(frozen=True)
@@ -158,9 +162,9 @@ class Hinge:
         """Nothing known."""
         return np.zeros(1)
 
-    def apart(self, eta: Floats, y: Floats) -> Floats:
+    def apart(self, eta: Floats, y: Floats) -> Booleans:
         """A machine without a penalty has no unique fit."""
-        return np.ones(y.shape[:-1], dtype=bool)  # type: ignore[return-value]
+        return np.ones(y.shape[:-1], dtype=bool)
 
 
 @dataclass(frozen=True)
@@ -172,12 +176,12 @@ class SquaredHinge:
     def rows(self, eta: Floats, y: Floats) -> Rows:
         """See `Loss`."""
         short = np.maximum(1.0 - y * eta[..., 0], 0.0)
-        return short**2, (-2.0 * y * short)[..., None], (2.0 * (short > 0))[..., None, None]
+        return short**2, (-2.0 * y * short)[..., None], (2.0 * (short > 0))[..., None, None]  # type: ignore[return-value]
 
     def null(self, y: Floats) -> Floats:
         """Nothing known."""
         return np.zeros(1)
 
-    def apart(self, eta: Floats, y: Floats) -> Floats:
+    def apart(self, eta: Floats, y: Floats) -> Booleans:
         """A machine without a penalty has no unique fit."""
-        return np.ones(y.shape[:-1], dtype=bool)  # type: ignore[return-value]
+        return np.ones(y.shape[:-1], dtype=bool)

@@ -1,8 +1,8 @@
 """Newton's method with halved steps on many penalised fits at once.
 
-Member i of a batch minimises  sum of losses + (b - centre)' P (b - centre) / 2.  The decrement g' H^-1 g is the squared
-length of a step in posterior standard deviations, so it says when to stop in units that mean something: after a step with a
-decrement of 1e-10, what is left is of the order of its square.
+Member i of a batch minimises  sum of losses + (b - centre)' P (b - centre) / 2.  The decrement g' H^-1 g is the
+squared length of a step in posterior standard deviations, so it says when to stop in units that mean something:
+after a step with a decrement of 1e-10, what is left is of the order of its square.
 
 Where no finite fit is best (separated classes, a column whose rows all count zero) Newton's steps do not shrink
 quadratically but by exp(-1) each. So a fit is only called converged when the decrement is small and fell
@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tacit.arrays import Floats, Integers
+from tacit.regression.subsample_design import Booleans
 from tacit.regression.subsample_losses import Loss
 
 SMALL = 1e-10  # a decrement after which one more step ends the search
@@ -33,7 +34,7 @@ class Fits(NamedTuple):
 
     values: Floats
     curvature: Floats
-    converged: Floats
+    converged: Booleans
 
 
 def terms(loss: Loss, z: Floats, y: Floats, b: Floats) -> State:
@@ -41,6 +42,13 @@ def terms(loss: Loss, z: Floats, y: Floats, b: Floats) -> State:
     m, _, d = z.shape
     q = loss.q
     eta = z @ b.reshape(m, q, d).swapaxes(1, 2)
+    with np.errstate(all="ignore"):  # a step too far may overflow; its value is then refused
+        return _sums(loss, z, y, eta)
+
+
+def _sums(loss: Loss, z: Floats, y: Floats, eta: Floats) -> State:
+    m, _, d = z.shape
+    q = loss.q
     value, slope, curve = loss.rows(eta, y)
     gradient = (slope.swapaxes(1, 2) @ z).reshape(m, q * d)
     curvature = np.empty((m, q, d, q, d))
@@ -48,8 +56,10 @@ def terms(loss: Loss, z: Floats, y: Floats, b: Floats) -> State:
         for j in range(i):
             curvature[:, i, :, j, :] = z.swapaxes(1, 2) @ (z * curve[..., i, j, None])
             curvature[:, j, :, i, :] = curvature[:, i, :, j, :].swapaxes(1, 2)
-        weighted = z * np.sqrt(curve[..., i, i, None])
-        for member, rows in enumerate(weighted):  # numpy multiplies a matrix by its own transpose in half the time
+        weighted = z * np.sqrt(np.maximum(curve[..., i, i, None], 0.0))
+        for member, rows in enumerate(
+            weighted
+        ):  # numpy multiplies a matrix by its own transpose in half the time
             np.matmul(rows.T, rows, out=curvature[member, i, :, i, :])
     return value.sum(axis=1), gradient, curvature.reshape(m, q * d, q * d)
 
@@ -61,18 +71,20 @@ def _penalised(parts: State, b: Floats, centre: Floats, precision: Floats) -> St
     return value + 0.5 * (off * pull).sum(axis=-1), gradient + pull, curvature + precision
 
 
-def solve(curvature: Floats, gradient: Floats) -> Floats:
-    """curvature^-1 gradient, not moving along flat directions."""
+def solve(curvature: Floats, gradient: Floats, damping: float = 0.0) -> Floats:
+    """(curvature + damping)^-1 gradient, not moving along flat directions."""
     size = curvature.shape[-1]
     mean = np.trace(curvature, axis1=-2, axis2=-1) / size
-    ridge = JITTER * np.maximum(mean, np.finfo(float).tiny / JITTER)
-    return np.linalg.solve(curvature + ridge[:, None, None] * np.eye(size), gradient[..., None])[..., 0]  # type: ignore[no-any-return]
+    ridge = JITTER * np.maximum(mean, np.finfo(float).tiny / JITTER) + damping
+    return np.linalg.solve(curvature + ridge[:, None, None] * np.eye(size), gradient[..., None])[..., 0]
 
 
 class _Batch:
     """The members still at work: their numbers, and a function for them alone, made again when many have ended."""
 
-    def __init__(self, terms_of: Callable[[Integers], Terms], centre: Floats, precision: Floats, m: int) -> None:
+    def __init__(
+        self, terms_of: Callable[[Integers], Terms], centre: Floats, precision: Floats, m: int
+    ) -> None:
         self.terms_of, self.centre, self.precision = terms_of, centre, precision
         self.who = np.arange(m)
         self.evaluate = terms_of(self.who)
@@ -81,9 +93,12 @@ class _Batch:
         """Go on with these members only."""
         self.who, self.evaluate = who, self.terms_of(who)
 
-    def at(self, b: Floats) -> State:
-        """The penalised objective, its gradient and its curvature."""
-        return _penalised(self.evaluate(b), b, self.centre[self.who], self.precision)
+    def at(self, b: Floats, some: Integers | None = None) -> State:
+        """The penalised objective, its gradient and its curvature; of some of those at work, or of all."""
+        if some is None:
+            return _penalised(self.evaluate(b), b, self.centre[self.who], self.precision)
+        who = self.who[some]
+        return _penalised(self.terms_of(who)(b), b, self.centre[who], self.precision)
 
 
 def newton(
@@ -94,12 +109,13 @@ def newton(
     *,
     steps: int = 25,
     small: float = SMALL,
-    hopeless: Callable[[Integers, Floats], Floats] | None = None,
+    damping: float = 0.0,
+    hopeless: Callable[[Integers, Floats], Booleans] | None = None,
 ) -> Fits:
     """Minimise every member from `start` (m, D), with a prior at `centre` (m, D) of `precision` (D, D).
 
-    `terms_of(members)` gives the function that evaluates those members. `hopeless(members, values)` may give some up early;
-    `small` is the decrement at which a fit ends.
+    `terms_of(members)` gives the function that evaluates those members. `hopeless(members, values)` may give some
+    up early; `small` is the decrement at which a fit ends.
     """
     m, size = start.shape
     values, curvature, good = start.copy(), np.zeros((m, size, size)), np.zeros(m, dtype=bool)
@@ -108,7 +124,7 @@ def newton(
     before, active = np.full(m, np.inf), np.ones(m, dtype=bool)
     slow = np.zeros(m, dtype=np.int64)
     for _ in range(steps):
-        step = solve(state[2], state[1])
+        step = solve(state[2], state[1], damping)
         decrement = np.maximum((state[1] * step).sum(axis=1), 0.0) * active
         fell = (decrement <= FALL * before) | (decrement < SMALL * SMALL)
         slow = np.where((decrement < 1.0) & (decrement > SLOW * before), slow + 1, 0)
@@ -133,17 +149,26 @@ def newton(
 
 def _search(
     batch: _Batch, b: Floats, state: State, step: Floats, decrement: Floats
-) -> tuple[Floats, State, Floats]:
+) -> tuple[Floats, State, Booleans]:
     """Halve the steps of the members that would not come down; those that cannot move stay where they are."""
-    length = np.ones(len(b))
+    there = b - step
+    found = batch.at(there)
     floor = 1e-13 * np.abs(state[0])  # below the sum's own rounding nothing can be seen
-    for _ in range(40):
-        there = np.where(length[:, None] > 0, b - length[:, None] * step, b)
-        found = batch.at(there)
-        with np.errstate(invalid="ignore"):
-            fine = found[0] <= state[0] - 1e-4 * length * decrement + floor
-        fine |= length == 0.0
-        if fine.all():
+    length = 1.0
+    with np.errstate(invalid="ignore"):
+        bad = np.flatnonzero(~(found[0] <= state[0] - 1e-4 * decrement + floor))
+    moved = np.ones(len(b), dtype=bool)
+    while len(bad):
+        length *= 0.5
+        stuck = length < 1e-10
+        there[bad] = b[bad] if stuck else b[bad] - length * step[bad]
+        part = batch.at(there[bad], bad)
+        for all_of, some in zip(found, part, strict=True):
+            all_of[bad] = some
+        if stuck:
+            moved[bad] = False
             break
-        length = np.where(fine, length, np.where(length > 1e-10, 0.5 * length, 0.0))
-    return there, found, length > 0.0
+        with np.errstate(invalid="ignore"):
+            fine = part[0] <= state[0][bad] - 1e-4 * length * decrement[bad] + floor[bad]
+        bad = bad[~fine]
+    return there, found, moved

@@ -1,13 +1,14 @@
 """A linear support vector machine whose penalty comes from fits on subsamples.
 
-    minimise  sum_i max(0, 1 - y_i (x_i b + c)) + (b - b0)' S^-1 (b - b0) / 2        (scaling "thesis": without the half)
+    minimise  sum_i max(0, 1 - y_i (x_i b + c)) + (b - b0)' S^-1 (b - b0) / 2        (scaling "thesis": without the
+    half)
 
-The hinge is rounded over a width h, and h goes from 1 to 1e-5 with Newton's method at every width, from where the last one
-ended: only rows within h of the margin have curvature, so a pass costs little more than reading the table. The end is within
-N h / 2 of the minimum. `loss="squared_hinge"` needs one width only.
+The hinge is rounded over a width h, and h goes from 1 to 1e-5 with Newton's method at every width, from where the
+last one ended: only rows within h of the margin have curvature, so a pass costs little more than reading the table.
+The end is within N h / 2 of the minimum. `loss="squared_hinge"` needs one width only.
 
-A machine without a penalty has no unique fit, and on separated classes no scale. So the subsamples are fitted with the
-weak prior of `subsample_fits`, N(0, 2.5^2) on standardised columns (C = 6.25), always.
+A machine without a penalty has no unique fit, and on separated classes no scale. So the subsamples are fitted with
+the weak prior of `subsample_fits`, N(0, 2.5^2) on standardised columns (C = 6.25), always.
 
 >>> import numpy as np
 >>> rng = np.random.default_rng(1)
@@ -44,10 +45,12 @@ ROUGH = 0.5  # width of the hinge in subsamples, whose spread is far above what 
 class SubsampleLinearSVC(ClassifierMixin, SubsampleEstimator):  # type: ignore[misc]
     """A linear support vector machine with a penalty from fits on subsamples. It gives no privacy.
 
-    The parameters are those of `SubsampleRidge`, and `loss`: "hinge" or "squared_hinge". Of more than two classes each is
-    told from the rest, as LinearSVC does. A machine has no likelihood: there are no intervals and no standard errors.
+    The parameters are those of `SubsampleRidge`, and `loss`: "hinge" or "squared_hinge". Of more than two classes
+    each is told from the rest, as LinearSVC does. A machine has no likelihood: there are no intervals and no
+    standard errors.
 
-    After `fit`: classes_, coef_, intercept_, prior_mean_, prior_cov_ (a leading axis for three classes and more), n_subsamples_, size_.
+    After `fit`: classes_, coef_, intercept_, prior_mean_, prior_cov_ (a leading axis for three classes and more),
+    n_subsamples_, size_.
     """
 
     def __init__(
@@ -113,6 +116,8 @@ class SubsampleLinearSVC(ClassifierMixin, SubsampleEstimator):  # type: ignore[m
         target = Target.of(prior, design, 1, 2.0 if self.scaling == "thesis" else 1.0, ridge.ridge)
         precision = target.precision + missing(gram, design.columns)
         b = (fits.values.mean(axis=0).ravel() if ridge.fit is None else ridge.fit)[None]
+        # Between two widths no row may be near the margin: the hinge is then straight, and a step needs a bound.
+        damping = 0.0 if squared else 1.0
         losses: list[Loss] = [SquaredHinge()] if squared else [Hinge(h) for h in WIDTHS]
         for loss in losses:
 
@@ -122,7 +127,7 @@ class SubsampleLinearSVC(ClassifierMixin, SubsampleEstimator):  # type: ignore[m
             def of(_: Integers, evaluate: Terms = evaluate) -> Terms:
                 return evaluate
 
-            b = newton(of, b, target.centre[None], precision, steps=100).values
+            b = newton(of, b, target.centre[None], precision, steps=100, damping=damping).values
         self.shrink_ = ridge.ridge
         return b, self.prior_mean_[0], self.prior_cov_
 
