@@ -5,7 +5,7 @@
     subagging   the mean of unpenalised fits on subsamples as many and as large as tacit's (scikit-learn's Bagging)
     full, diag, adjusted, jackknife     the thesis' prior by its four rules, at the default scaling
     thesis      the full rule with the thesis' own scaling
-    tacit       the defaults of `tacit.regression`: diag and a ridge tuned on subsamples
+    tacit       the defaults of `tacit.regression`: diag, and a ridge tuned by leaving rows out, approximately
     hinge       (machines) the same with the hinge; quasi (counts) the same with the dispersion in the scaling
     closed, closed-thesis   `closed_form_ridge` by its two rules
     ard         ARDRegression; scikit-learn has it for squared loss only, and no well-kept library has it for the others

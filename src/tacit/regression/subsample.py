@@ -43,11 +43,12 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from tacit.arrays import Floats, Integers
+from tacit.arrays import Floats
 from tacit.errors import TacitError
 from tacit.regression.priors import Prior, check_variant, draws, plan
 from tacit.regression.subsample_design import Design
-from tacit.regression.subsample_fits import JUDGES, Fits, Tuned, missing, squared_fits, tuned_squares
+from tacit.regression.subsample_fits import Fits, missing, squared_fits
+from tacit.regression.subsample_tune import Tuned, tuned_squares
 from tacit.rng import generator
 
 SCALINGS: tuple[str, ...] = ("map", "thesis")
@@ -130,11 +131,6 @@ class SubsampleEstimator(BaseEstimator):  # type: ignore[misc]
             "argument_invalid", f"shrink is {self.shrink!r}", argument="shrink",
             hint='give "tuned", a precision that is not negative, or None',
         )  # fmt: skip
-
-    def _judges(self, design: Design, rng: np.random.Generator) -> list[Integers]:
-        """The subsamples that tune: larger than the others where these are small, nearer to all rows."""
-        size = min(max(self.size_, 10 * (design.columns + 1) + 300), max(design.count // 2, 1))
-        return list(draws(design.count, JUDGES, size, rng))
 
     def _set_prior(self, design: Design, fits: Fits) -> Prior:
         """The prior of the standardised slopes; what users see of it is in the units of X."""
@@ -238,7 +234,7 @@ class SubsampleRidge(RegressorMixin, SubsampleEstimator):  # type: ignore[misc]
         fits = squared_fits(design, y, chosen, gram=gram, n_jobs=self.n_jobs)
         prior = self._set_prior(design, fits)
         self.prior_mean_ = self.prior_mean_[0]
-        self.shrink_ = self._shrink(lambda: tuned_squares(design, y, self._judges(design, rng))).ridge
+        self.shrink_ = self._shrink(lambda: tuned_squares(design, y, rng)).ridge
         right = sum((z.T @ y[part] for part, z in design.blocks()), np.zeros(design.width))
         absent = missing(gram, p)
         rank = p - round(np.trace(absent))

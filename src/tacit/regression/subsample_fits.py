@@ -1,4 +1,4 @@
-"""Fits on many subsamples at once, what is done where there is no fit, and how a ridge is tuned on subsamples.
+"""Fits on many subsamples at once, and what is done where there is none.
 
 A subsample may have no unique finite fit: its classes are separated, all counts of a level are zero, or it shows
 fewer directions than the whole table does. Such a subsample gets a weak prior: N(0, 2.5^2) for each standardised
@@ -7,12 +7,6 @@ intercept around that of a model without columns. The covariance of such fits is
 loss and weak prior W together, a posterior has the covariance A^-1, a shrunk fit only A^-1 - A^-1 W A^-1. So the
 mean of A^-1 W A^-1 is added to S, and a direction that no subsample sees keeps the variance 2.5^2. Directions that
 the whole table does not have (a constant column, all levels of a factor beside an intercept) are held at zero.
-
-The prior N(b0, S) pulls to where subsamples agree, never to zero. Where zero is a better guess (many columns for
-the rows, heavy tails), a ridge is: w |b|^2 / 2 on the standardised scale. `tuned` picks w from a grid of powers of
-ten: a few subsamples are fitted, and each is scored by its loss on the rows of another. The w of a prior does not
-depend on how many rows a fit has, so what is best for n rows serves for N. Cross-validation fits nearly all rows,
-ten times for each value.
 
 >>> import numpy as np
 >>> from tacit.regression.subsample_design import Design
@@ -41,9 +35,6 @@ from tacit.regression.subsample_losses import Loss
 from tacit.regression.subsample_newton import Terms, newton, terms
 
 WEAK = 1 / 2.5**2  # precision of the weak prior, standardised columns
-GRID = (0.0, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0, 10000.0)
-JUDGES = 5  # subsamples that tune
-NEARLY_NONE = 1e-3  # the ridge that stands for none when these are fitted
 ROUGH = 1e-2  # the decrement at which fits of subsamples stop: a tenth of a deviation before their last step
 
 
@@ -104,7 +95,8 @@ def _blocked(
         return [work(part) for part in parts]
     from joblib import Parallel, delayed
 
-    return Parallel(n_jobs=n_jobs, prefer="threads")(delayed(work)(part) for part in parts)  # type: ignore[no-any-return]
+    done: list[Any] = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(work)(part) for part in parts)
+    return done
 
 
 def _joined(parts: list[tuple[Floats, Floats, int, int]], q: int) -> Fits:
@@ -114,7 +106,7 @@ def _joined(parts: list[tuple[Floats, Floats, int, int]], q: int) -> Fits:
     return Fits(values.reshape(len(values), q, -1), held, int(weak), int(unbounded))
 
 
-def _precision(design: Design, q: int, slopes: float) -> Floats:
+def diagonal(design: Design, q: int, slopes: float) -> Floats:
     """A diagonal precision: `slopes`, and the weak prior's for the intercept."""
     one = np.full(design.width, slopes)
     one[design.columns :] = WEAK
@@ -153,7 +145,8 @@ class _Part:
         return done.values, done.curvature
 
 
-def _centre(loss: Loss, design: Design, y: Floats) -> Floats:
+def centre_of(loss: Loss, design: Design, y: Floats) -> Floats:
+    """Where weak priors have their centre (q width): no slopes, and the intercepts of a model without columns."""
     centre = np.zeros((loss.q, design.width))
     if design.intercept:
         centre[:, -1] = loss.null(y)
@@ -175,8 +168,8 @@ def loss_fits(
     With `all_weak` nobody looks for plain fits.
     """
     q, d = loss.q, design.width
-    centre, none = _centre(loss, design, y), each(q, missing(gram, design.columns))
-    prior = _precision(design, q, WEAK)
+    centre, none = centre_of(loss, design, y), each(q, missing(gram, design.columns))
+    prior = diagonal(design, q, WEAK)
 
     def work(block: Integers) -> tuple[Floats, Floats, int, int]:
         part = _Part(loss, design.rows(block), y[block], centre)
@@ -203,7 +196,7 @@ def loss_fits(
 def unbounded(loss: Loss, design: Design, y: Floats, trial: Sequence[Integers], gram: Floats) -> bool:
     """Whether most subsamples have no finite fit although they show every direction: more rows would help."""
     rows, none = np.array(trial), each(loss.q, missing(gram, design.columns))
-    part = _Part(loss, design.rows(rows), y[rows], _centre(loss, design, y))
+    part = _Part(loss, design.rows(rows), y[rows], centre_of(loss, design, y))
     everyone = np.arange(len(rows))
     apart = part.apart(everyone, part.start)
     short = _deficient(part.z, none[: design.width, : design.width])
@@ -213,51 +206,7 @@ def unbounded(loss: Loss, design: Design, y: Floats, trial: Sequence[Integers], 
     return bool(2 * (apart & ~short).sum() > len(rows))
 
 
-class Tuned(NamedTuple):
-    """The `ridge` that predicted best, and the mean `fit` (q width) with it, where the fit on all rows can start."""
-
-    ridge: float
-    fit: Floats | None = None
-
-
-def tuned(loss: Loss, design: Design, y: Floats, judges: Sequence[Integers]) -> Tuned:
-    """The ridge of the grid that predicts best from subsample to subsample: downhill in loss, from 1."""
-    rows, q = np.array(judges), loss.q
-    part = _Part(loss, design.rows(rows), y[rows], _centre(loss, design, y))
-    everyone = np.arange(len(rows))
-    fresh, nexts = _strangers(rows), np.roll(everyone, -1)
-    others, answers = part.z[nexts], part.y[nexts]
-    scores: dict[int, float] = {}
-    means: dict[int, Floats] = {}
-    values = part.start
-
-    def score(i: int) -> float:
-        nonlocal values
-        if not 0 <= i < len(GRID):
-            return np.inf
-        if i not in scores:
-            # The smallest ridge stands for none: where no fit exists, it makes one.
-            values, _ = part.shrunk(everyone, _precision(design, q, GRID[i] or NEARLY_NONE), values)
-            eta = others @ values.reshape(len(rows), q, -1).swapaxes(1, 2)
-            total = float(loss.rows(eta, answers)[0][fresh].sum())
-            scores[i], means[i] = total if np.isfinite(total) else np.inf, values.mean(axis=0)
-        return scores[i]
-
-    at = GRID.index(1.0)
-    while True:
-        best = min((at, at + 1, at - 1), key=score)
-        if best == at:
-            return Tuned(GRID[at], means[at])
-        at = best
-
-
-def _strangers(judges: Integers) -> Booleans:
-    """Which rows of the next subsample (m, n) are not in this one."""
-    nexts = np.roll(judges, -1, axis=0)
-    return np.array([~np.isin(theirs, mine) for mine, theirs in zip(judges, nexts, strict=True)])
-
-
-def _moments(design: Design, y: Floats) -> tuple[float, float]:
+def moments(design: Design, y: Floats) -> tuple[float, float]:
     """The mean that least squares starts from, and the deviation of y, by which the weak prior is free of units."""
     middle = float(y.mean()) if design.intercept else 0.0
     return middle, float(np.sqrt(np.mean((y - middle) ** 2)))
@@ -274,8 +223,8 @@ def squared_fits(
     """Least squares on the rows `chosen` by normal equations; the weak prior's deviation is in units of y's."""
     d = design.width
     absent = missing(gram, design.columns)
-    middle, deviation = _moments(design, y)
-    prior = _precision(design, 1, WEAK)
+    middle, deviation = moments(design, y)
+    prior = diagonal(design, 1, WEAK)
 
     def work(block: Integers) -> tuple[Floats, Floats, int, int]:
         z, answers = design.rows(block), y[block] - middle
@@ -285,24 +234,10 @@ def squared_fits(
         right = (z.swapaxes(1, 2) @ answers[..., None])[..., 0]
         values = np.linalg.solve(products + added, right[..., None])[..., 0]
         inverse = np.linalg.inv(products[weak] + added[weak])
-        return values, deviation**2 * (inverse @ prior @ inverse).sum(axis=0), int(weak.sum()), 0  # type: ignore[return-value]
+        held: Floats = deviation**2 * (inverse @ prior @ inverse).sum(axis=0)
+        return np.asarray(values, dtype=np.float64), held, int(weak.sum()), 0
 
     fits = _joined(_blocked(work, chosen, d, n_jobs), 1)
     if design.intercept:
         fits.values[..., -1] += middle
     return fits
-
-
-def tuned_squares(design: Design, y: Floats, judges: Sequence[Integers]) -> Tuned:
-    """The ridge of the grid that predicts best from subsample to subsample, by squared error."""
-    rows = np.array(judges)
-    middle, _ = _moments(design, y)
-    z, answers = design.rows(rows), y[rows] - middle
-    right = (z.swapaxes(1, 2) @ answers[..., None])[..., 0]
-    products, fresh = z.swapaxes(1, 2) @ z, _strangers(rows)
-    others, theirs = np.roll(z, -1, axis=0), np.roll(answers, -1, axis=0)
-    scores = []
-    for ridge in GRID:
-        values = np.linalg.solve(products + _precision(design, 1, ridge or NEARLY_NONE), right[..., None])
-        scores.append(float((((others @ values)[..., 0] - theirs) ** 2)[fresh].sum()))
-    return Tuned(GRID[int(np.argmin(scores))])

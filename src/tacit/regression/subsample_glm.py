@@ -37,10 +37,11 @@ from tacit.errors import TacitError
 from tacit.regression.priors import Prior, draws
 from tacit.regression.subsample import SCALINGS, SubsampleEstimator, seeded
 from tacit.regression.subsample_design import Design
-from tacit.regression.subsample_fits import WEAK, each, loss_fits, missing, tuned, unbounded
+from tacit.regression.subsample_fits import WEAK, each, loss_fits, missing, unbounded
 from tacit.regression.subsample_fits import Fits as SubsampleFits
 from tacit.regression.subsample_losses import Logistic, Loss, Multinomial, Poisson, contrasts
 from tacit.regression.subsample_newton import Fits, State, newton, terms
+from tacit.regression.subsample_tune import tuned
 
 TRIAL = 4  # subsamples that are tried before a default size is taken
 
@@ -93,7 +94,7 @@ class _LikelihoodEstimator(SubsampleEstimator):
         """Coefficients (q, p) and intercepts (q,) in the units of X."""
         design = self._design(X)
         gram, rng = design.gram(), seeded(self.random_state)
-        ridge = self._shrink(lambda: tuned(loss, design, y, self._judges(design, rng)))
+        ridge = self._shrink(lambda: tuned(loss, design, y, rng))
         self.shrink_ = ridge.ridge
         fits = self._subsamples(loss, design, y, gram, rng)
         prior = self._set_prior(design, fits)

@@ -33,10 +33,11 @@ from tacit.errors import TacitError
 from tacit.regression.priors import draws
 from tacit.regression.subsample import SubsampleEstimator, one_of, seeded
 from tacit.regression.subsample_design import Design
-from tacit.regression.subsample_fits import loss_fits, missing, tuned
+from tacit.regression.subsample_fits import loss_fits, missing
 from tacit.regression.subsample_glm import Target, over_rows
 from tacit.regression.subsample_losses import Hinge, Loss, SquaredHinge
 from tacit.regression.subsample_newton import State, Terms, newton
+from tacit.regression.subsample_tune import tuned
 
 WIDTHS = (1.0, 0.1, 1e-2, 1e-3, 1e-4, 1e-5)
 ROUGH = 0.5  # width of the hinge in subsamples, whose spread is far above what it changes
@@ -93,9 +94,8 @@ class SubsampleLinearSVC(ClassifierMixin, SubsampleEstimator):  # type: ignore[m
         gram = design.gram()
         rng = seeded(self.random_state)
         chosen = list(draws(design.count, self.n_subsamples_, self.size_, rng))
-        judges = self._judges(design, rng)
         ones = [1] if len(self.classes_) == 2 else range(len(self.classes_))
-        each = [self._one(design, gram, chosen, judges, np.where(numbers == k, 1.0, -1.0)) for k in ones]
+        each = [self._one(design, gram, chosen, rng, np.where(numbers == k, 1.0, -1.0)) for k in ones]
         self.coef_ = np.concatenate([design.slopes(b) for b, _, _ in each])
         self.intercept_ = np.concatenate([design.offset(b) for b, _, _ in each])
         self.prior_mean_ = np.array([mean for _, mean, _ in each])
@@ -105,12 +105,12 @@ class SubsampleLinearSVC(ClassifierMixin, SubsampleEstimator):  # type: ignore[m
         return self
 
     def _one(
-        self, design: Design, gram: Floats, chosen: list[Integers], judges: list[Integers], y: Floats
+        self, design: Design, gram: Floats, chosen: list[Integers], rng: np.random.Generator, y: Floats
     ) -> tuple[Floats, Floats, Floats]:
         """Standardised coefficients (1, width) of one class against the rest; prior mean and covariance."""
         squared = self.loss == "squared_hinge"
         rough: Loss = SquaredHinge() if squared else Hinge(ROUGH)
-        ridge = self._shrink(lambda: tuned(rough, design, y, judges))
+        ridge = self._shrink(lambda: tuned(rough, design, y, rng))
         fits = loss_fits(rough, design, y, chosen, gram=gram, n_jobs=self.n_jobs, all_weak=True)
         prior = self._set_prior(design, fits)
         target = Target.of(prior, design, 1, 2.0 if self.scaling == "thesis" else 1.0, ridge.ridge)
