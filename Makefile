@@ -96,10 +96,13 @@ sketches: $(VENV)/dev  ## the thesis' sketches and real streams; TACIT_DATA=DIR 
 	$(BIN)/python -m experiments.sketches.figures
 	$(BIN)/python -m experiments.sketches.claims --write
 
-regression: $(VENV)/dev  ## the thesis' regressions; TACIT_DATA=DIR holds the data; goes on where it stood, about half an hour
+regression: $(VENV)/dev  ## the thesis' regressions; TACIT_DATA=DIR holds the data; goes on where it stood, about an hour on one core
 	$(BIN)/python -m experiments.regression.mixture_run
 	$(BIN)/python -m experiments.regression.mixture_summary --write
 	$(BIN)/python -m experiments.regression.mixture_figures
+	$(BIN)/python -m experiments.regression.subsample_run
+	$(BIN)/python -m experiments.regression.subsample_summary --write
+	$(BIN)/python -m experiments.regression.subsample_figures
 
 truncation: $(VENV)/dev  ## the experiment about numbers; goes on where it stood, about three hours on one core in all
 	$(BIN)/python -m experiments.adaptive_truncation.run
