@@ -118,7 +118,7 @@ class Results:
         return mean(one["mse"] - two["mse"] for one, two in self.pairs(name, setting, method, other))
 
     def levelled(self, name: str, setting: str, method: str) -> float:
-        """The mean on all splits; of a method that had some of them, the learned mixture's and the paired difference."""
+        """The mean on all splits; of a method that had some, the learned mixture's and the paired difference."""
         base = "mixture, learned"
         return self.field(name, setting, base).value + self.gap(name, setting, method, base).value
 
@@ -315,7 +315,7 @@ def sections(found: Results) -> str:
             parts.append(errors_table(found, name, kind))
     for name in SETS:
         parts.append(
-            f"**{name}, all mixtures and other libraries.** The best in bold; methods that had fewer splits are levelled."
+            f"**{name}, all mixtures and other libraries.** The best in bold; methods of fewer splits are levelled."
         )
         parts.append(peers_table(found, name))
     parts.append(
