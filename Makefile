@@ -55,6 +55,7 @@ bench: $(VENV)/bench  ## speed beside other libraries, about ten minutes
 	$(BIN)/python benchmarks/nuts.py
 	$(BIN)/python benchmarks/sketches.py
 	$(BIN)/python -m benchmarks.regression
+	$(BIN)/python -m benchmarks.regression_subsample
 
 accuracy: $(VENV)/bench  ## accuracy beside other libraries; goes on where it stood, about an hour and a half in all
 	$(BIN)/python benchmarks/accuracy.py
@@ -88,6 +89,9 @@ regression: $(VENV)/dev  ## the thesis' regressions; TACIT_DATA=DIR holds the da
 	$(BIN)/python -m experiments.regression.mixture_run
 	$(BIN)/python -m experiments.regression.mixture_summary --write
 	$(BIN)/python -m experiments.regression.mixture_figures
+	$(BIN)/python -m experiments.regression.subsample_run
+	$(BIN)/python -m experiments.regression.subsample_summary --write
+	$(BIN)/python -m experiments.regression.subsample_figures
 
 truncation: $(VENV)/dev  ## the experiment about numbers; goes on where it stood, about three hours on one core in all
 	$(BIN)/python -m experiments.adaptive_truncation.run
