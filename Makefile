@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 SOURCES := pyproject.toml clients/python/pyproject.toml constraints.txt
 TESTS ?= tests
 
-.PHONY: help demo test check lint types imports docs bench accuracy adobest truncation real reference sketches regression wheels test-wheel test-plain vectors clean
+.PHONY: help demo serve audit test check lint types imports docs bench accuracy adobest truncation real poisoning reference sketches regression wheels test-wheel test-plain vectors clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -28,6 +28,12 @@ $(VENV)/bench: $(VENV)/base
 
 demo: $(VENV)/base  ## an adaptive study of 10,000 real devices, beside other policies
 	$(BIN)/tacit demo --plot demo.png
+
+serve: $(VENV)/dev  ## a collector that 300 people answer over HTTP, and its estimate: about half a minute
+	TACIT_PORT=0 $(BIN)/tacit serve --demo --people 300 --seconds 20
+
+audit: $(VENV)/dev  ## known weaknesses of what is pinned; says so loudly when the advisories cannot be reached
+	$(BIN)/python .ci/audit
 
 test: $(VENV)/dev  ## all tests
 	$(BIN)/python -m pytest $(TESTS) -n auto
@@ -54,6 +60,7 @@ bench: $(VENV)/bench  ## speed beside other libraries, about ten minutes
 	$(BIN)/python benchmarks/laws.py
 	$(BIN)/python benchmarks/nuts.py
 	$(BIN)/python benchmarks/sketches.py
+	$(BIN)/python benchmarks/poisoning.py
 	$(BIN)/python -m benchmarks.regression
 	$(BIN)/python -m benchmarks.regression_subsample
 
@@ -75,6 +82,11 @@ real: $(VENV)/dev  ## real answers from the files in TACIT_DATA; goes on where i
 	$(BIN)/python -m experiments.real.summary --write
 	$(BIN)/python -m experiments.real.figures
 
+poisoning: $(VENV)/dev  ## studies with hostile respondents; goes on where it stood, six minutes on one core
+	$(BIN)/python -m experiments.poisoning.run
+	$(BIN)/python -m experiments.poisoning.summary --write
+	$(BIN)/python -m experiments.poisoning.figures
+
 reference: $(VENV)/bench  ## long NUTS runs for the tests of the exact sampler, about ten minutes
 	$(BIN)/python tests/posterior/make_reference.py
 
@@ -85,7 +97,7 @@ sketches: $(VENV)/dev  ## the thesis' sketches and real streams; TACIT_DATA=DIR 
 	$(BIN)/python -m experiments.sketches.figures
 	$(BIN)/python -m experiments.sketches.claims --write
 
-regression: $(VENV)/dev  ## the thesis' regressions; TACIT_DATA=DIR holds the data; goes on where it stood, about half an hour
+regression: $(VENV)/dev  ## the thesis' regressions; TACIT_DATA=DIR holds the data; goes on where it stood, about an hour on one core
 	$(BIN)/python -m experiments.regression.mixture_run
 	$(BIN)/python -m experiments.regression.mixture_summary --write
 	$(BIN)/python -m experiments.regression.mixture_figures

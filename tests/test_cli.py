@@ -4,8 +4,10 @@ import json
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
+from tacit import Study
 from tacit_client import build, channel_id, channel_text
 from tacit_client.tables import Dense
 
@@ -223,3 +225,19 @@ def test_simulate_prints_and_draws_a_study(tmp_path):
 
 def test_version():
     assert tacit("version").stdout == "0.1.0\n"
+
+
+def test_a_saved_study_is_gauged(tmp_path):
+    path = tmp_path / "colours.study"
+    study = Study(["red", "[green]", "blue"], epsilon=1.0, policy="static-subset")
+    study.add(study.channel, study.channel.sample(np.repeat([0, 1, 2], [300, 200, 100]), 1))
+    study.save(path)
+    said = tacit("poison", path, "--fakes", 12)
+    assert said.returncode == 0
+    assert "12 fake reports (2 %) can move" in said.stdout
+    assert "[green]" in said.stdout
+    record = json.loads(tacit("poison", path, "--json").stdout)
+    assert record["names"] == ["red", "[green]", "blue"]
+    assert record["fakes"] == 6
+    assert all(up > plain for up, plain in zip(record["up"], record["plain_up"], strict=True))
+    assert tacit("poison", tmp_path / "none").returncode == 2

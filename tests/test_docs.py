@@ -5,8 +5,11 @@ import importlib
 import os
 import pkgutil
 import re
+import signal
+import socket
 import subprocess
 import sys
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -49,12 +52,32 @@ def doctest_failures(page):
     return "".join(printed)
 
 
+def free_port():
+    """A port of this machine that nobody listens on."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+@contextmanager
+def no_server_left(folder):
+    """End what a page has started and, because an example failed, not ended: its process id is in serve.pid."""
+    try:
+        yield
+    finally:
+        for file in folder.glob("serve.pid"):
+            with suppress(ProcessLookupError, ValueError):
+                os.kill(int(file.read_text()), signal.SIGTERM)
+
+
 def command_failures(page):
     """The `$ command` lines of the console blocks of a page, run in order in the working directory.
 
     `tacit audit` contradicts an honest channel about once in 10^5 runs; all else in the pages holds more surely.
     """
     environment = os.environ | {"COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb", "PYTHONIOENCODING": "utf-8"}
+    port = free_port()  # pages say 8000, or nothing
+    environment |= {"TACIT_PORT": str(port), "TACIT_SERVER": f"http://127.0.0.1:{port}"}
     environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     for _, block in fences(page.read_text(encoding="utf-8"), "console"):
         for session in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
@@ -74,7 +97,8 @@ def test_the_examples_of_a_page_are_true(page, tmp_path, monkeypatch):
     for start, content in fences(page.read_text(encoding="utf-8"), "python"):
         if ">>> " not in content:
             exec(compile("\n" * start + content, page, "exec"), {"__name__": "__main__"})
-    failures = "\n".join(command_failures(page))
+    with no_server_left(tmp_path):
+        failures = "\n".join(command_failures(page))
     assert not failures, failures
 
 

@@ -1,4 +1,4 @@
-"""The data sets of the regression experiments: a file of the folder, or a set that scikit-learn bundles.
+"""The data sets of the mixtures: a file of the folder, or a set that scikit-learn bundles.
 
 The file is a CSV with a header and the target in its last column; names, origins and licences are in the README of
 this folder. `load` gives the columns as they are, words as one 0/1 column a level; `standardised` is what the
@@ -12,7 +12,6 @@ thesis uses.
 from __future__ import annotations
 
 import csv
-import gzip
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -28,29 +27,18 @@ README = "experiments/regression/README.md"
 
 
 class Source(NamedTuple):
-    """A file, the columns that are left out, and those that are words or codes whatever they look like."""
+    """A file, and the columns that are left out."""
 
     file: str
     without: tuple[str, ...] = ()
-    words: tuple[str, ...] = ()
 
 
 SOURCES = {
     "boston": Source("boston_housing.csv"),
     "airfoil": Source("airfoil_self_noise.csv"),
     "abalone": Source("abalone.csv", without=("sex",)),
-    "housing": Source("california_housing.csv.gz"),
-    "ccpp": Source("ccpp.csv"),
-    "spambase": Source("spambase.csv.gz"),
-    "banknote": Source("banknote_authentication.csv"),
-    "bupa": Source("bupa_liver.csv"),
-    "phdpublications": Source("phdpublications.csv"),
-    "nmes1988": Source("nmes1988.csv.gz"),
-    "medicaid1986": Source("medicaid1986.csv"),
-    "recreationdemand": Source("recreationdemand.csv"),
-    "bikeshare": Source("bikeshare.csv.gz", words=("mnth", "hr", "weathersit")),
 }
-BUNDLED = ("diabetes", "wdbc")  # come with scikit-learn
+BUNDLED = ("diabetes",)  # comes with scikit-learn
 
 
 class Data(NamedTuple):
@@ -65,7 +53,7 @@ class Data(NamedTuple):
 def load(folder: Path | None, name: str) -> Data:
     """One data set; TacitError says which file is missing."""
     if name in BUNDLED:
-        return _bundled(name)
+        return _bundled()
     if name not in SOURCES:
         known = ", ".join([*SOURCES, *BUNDLED])
         raise TacitError(
@@ -82,16 +70,15 @@ def load(folder: Path | None, name: str) -> Data:
     return _read(folder / source.file, source)
 
 
-def _bundled(name: str) -> Data:
-    from sklearn import datasets
+def _bundled() -> Data:
+    from sklearn.datasets import load_diabetes
 
-    found = datasets.load_diabetes() if name == "diabetes" else datasets.load_breast_cancer()
-    return Data(found.data.astype(np.float64), found.target.astype(np.float64), list(found.feature_names))
+    found = load_diabetes()
+    return Data(found.data, found.target, list(found.feature_names))
 
 
 def _read(path: Path, source: Source) -> Data:
-    opened = gzip.open if path.suffix == ".gz" else open
-    with opened(path, "rt", encoding="utf-8", newline="") as stream:
+    with path.open(encoding="utf-8", newline="") as stream:
         lines = csv.reader(stream)
         header = next(lines)
         rows = list(zip(*lines, strict=True))
@@ -99,7 +86,7 @@ def _read(path: Path, source: Source) -> Data:
     for name, cells in zip(header[:-1], rows[:-1], strict=True):
         if name in source.without:
             continue
-        numbers = None if name in source.words else _numbers(cells)
+        numbers = _numbers(cells)
         if numbers is not None:
             columns.append(numbers)
             names.append(name)

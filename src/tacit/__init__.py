@@ -1,6 +1,6 @@
 """tacit learns what a population thinks without learning what anyone said."""
 
-from tacit import channels, models, policies, posterior
+from tacit import channels, models, poisoning, policies, posterior
 from tacit.errors import TacitError
 from tacit.evidence import Evidence, Moments
 from tacit.models import Categorical, Laplace, LocationScale, Logistic, Normal, StudentT
@@ -30,6 +30,7 @@ __all__ = [
     "models",
     "plan",
     "plan_number",
+    "poisoning",
     "policies",
     "posterior",
     "simulate",

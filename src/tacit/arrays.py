@@ -43,6 +43,17 @@ def integers(values: object, argument: str, low: int, high: int, columns: int | 
     return array.astype(np.int64, copy=False)
 
 
+MAX_COUNT = 2**53  # of reports in all: below it every sum of counts is exact, in floats too
+
+
+def counts(values: object, size: int) -> Integers:
+    """`size` counts, each at least 1, that sum to less than 2^53."""
+    found = integers(values, "counts", 1, MAX_COUNT)
+    if len(found) != size or found.astype(np.float64).sum() >= MAX_COUNT:
+        raise refuse(values, "counts", f"give {size} whole numbers of at least 1, one for each report")
+    return found
+
+
 def reals(values: object, argument: str) -> Floats:
     """A non-empty list of finite numbers."""
     hint = "give a list of finite numbers"

@@ -170,7 +170,10 @@ def real_devices(
     """
     owners = np.arange(len(answers)) * devices % len(answers) < devices
 
-    with tempfile.TemporaryDirectory(dir=_memory(devices)) as folder, ThreadPoolExecutor(AT_ONCE) as pool:
+    with (
+        tempfile.TemporaryDirectory(dir=memory_folder(devices)) as folder,
+        ThreadPoolExecutor(AT_ONCE) as pool,
+    ):
 
         def ask(study: Study, who: Integers) -> None:
             channel, text, cap = study.channel, study.round.to_json(), study.epsilon
@@ -193,7 +196,7 @@ def real_devices(
         yield ask
 
 
-def _memory(devices: int) -> str | None:
+def memory_folder(devices: int) -> str | None:
     """A folder in memory, where there is one with room, or None for the usual one.
 
     A store waits for the disk several times before it lets a report go. Ten thousand devices on one disk would

@@ -54,10 +54,14 @@ class Tally(NamedTuple):
     counts: Integers | None
 
     @classmethod
-    def of(cls, channel: Channel[Any], reports: object) -> Tally:
+    def of(cls, channel: Channel[Any], reports: object, counts: object = None) -> Tally:
         rows = channel.check_reports(reports)
-        distinct, counts = _distinct(rows, np.ones(len(rows), dtype=np.int64))
-        return cls(channel, len(rows), channel.tally(rows), distinct, counts)
+        if counts is None:
+            return cls(
+                channel, len(rows), channel.tally(rows), *_distinct(rows, np.ones(len(rows), np.int64))
+            )
+        made = arrays.counts(counts, len(rows))
+        return cls(channel, int(made.sum()), channel.tally(rows, made), *_distinct(rows, made))
 
     def joined(self, other: Tally) -> Tally:
         """Both tallies of one channel together."""
@@ -74,6 +78,17 @@ class Tally(NamedTuple):
         rows: Floats = self.channel.likelihood(self.reports)
         rows /= rows.min(axis=1, keepdims=True)
         return rows, np.asarray(self.counts, dtype=np.float64)
+
+
+def _channel(channel: object) -> Channel[Any]:
+    if isinstance(channel, Channel):
+        return channel
+    raise TacitError(
+        "argument_invalid",
+        f"channel is {check.shown(channel)}",
+        argument="channel",
+        hint="give a channel of tacit.channels, then its reports",
+    )
 
 
 def _distinct(rows: Integers, counts: Integers) -> tuple[Integers | None, Integers | None]:
@@ -120,14 +135,21 @@ class Evidence:
 
     def add(self, channel: Channel[Any], reports: object) -> Evidence:
         """This evidence and the reports that `channel` made."""
-        if not isinstance(channel, Channel):
-            raise TacitError(
-                "argument_invalid",
-                f"channel is {check.shown(channel)}",
-                argument="channel",
-                hint="give a channel of tacit.channels, then its reports",
-            )
-        return self + Evidence((Tally.of(channel, reports),))
+        return self + Evidence((Tally.of(_channel(channel), reports),))
+
+    def add_counts(self, channel: Channel[Any], reports: object, counts: object) -> Evidence:
+        """This evidence and reports that `channel` made counts[i] times each: the same as adding them one by one.
+
+        A report may be listed more than once; its counts add up.
+
+        >>> from tacit import channels
+        >>> channel = channels.srr(3, 2.0)
+        >>> Evidence().add_counts(channel, [0, 2], [2, 1]) == Evidence().add(channel, [2, 0, 0])
+        True
+        """
+        if counts is None:
+            raise arrays.refuse(counts, "counts", "give how often each report was made, or use add")
+        return self + Evidence((Tally.of(_channel(channel), reports, counts),))
 
     def __add__(self, other: Evidence) -> Evidence:
         if not isinstance(other, Evidence):

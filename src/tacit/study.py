@@ -21,6 +21,7 @@ import os
 import zipfile
 import zlib
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -265,20 +266,40 @@ class Study:
             ) from None
 
     @classmethod
+    def resumed(cls, rounds: Sequence[Round], evidence: Evidence, full_at: int, **settings: Any) -> Study:
+        """The study of these rounds and the reports to them, for whoever keeps both elsewhere.
+
+        `full_at` is how many reports, of all rounds together, fill the newest one. `settings` are the arguments of
+        `Study` other than the question and the name, which the rounds hold. The sampler warms up anew.
+        """
+        if (
+            not rounds
+            or rounds[0].number
+            or any(b.previous != a.id or b.study != a.study for a, b in pairwise(rounds))
+        ):
+            raise TacitError(
+                "argument_invalid",
+                f"rounds is {check.shown(rounds)}",
+                argument="rounds",
+                hint="give the whole chain, from number 0 on",
+            )
+        study = cls(question=rounds[0].question, name=rounds[0].study, **settings)
+        study.evidence = evidence
+        study.rounds = list(rounds)
+        study._channels = {rnd.id: channels.from_table(rnd.channel) for rnd in rounds}
+        study._full_at = check.integer(full_at, "full_at", 1, 2**62)
+        return study
+
+    @classmethod
     def _restored(cls, settings: dict[str, Any], evidence: Evidence) -> Study:
         rounds = [Round.from_json(text) for text in settings["rounds"]]
         question = rounds[0].question
         kind = NumberLearner if question.numeric else CategoryLearner
-        study = cls(
-            question=question,
-            model=kind.read(question, settings["model"]),
-            policy=settings["policy"],
-            **{name: settings[name] for name in SETTINGS},
+        kept = {name: settings[name] for name in SETTINGS if name != "name"}
+        model = kind.read(question, settings["model"])
+        study = cls.resumed(
+            rounds, evidence, settings["full_at"], model=model, policy=settings["policy"], **kept
         )
-        study.evidence = evidence
-        study.rounds = rounds
-        study._channels = {rnd.id: channels.from_table(rnd.channel) for rnd in rounds}
-        study._full_at = settings["full_at"]
         study._rng.bit_generator.state = settings["random"]
         return study
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from client_support import HEAD, asked, canonical, refused
 
-from tacit_client import Question, Receipt, Report, Round, build
+from tacit_client import Question, Receipt, Report, Round, build, value_from_text, value_to_text
 from tacit_client import canonical as wire
 
 QUESTION = Question("drink", "What do you drink?", ("tea", "coffee"))
@@ -299,3 +299,56 @@ def test_report_ids_come_from_the_operating_system(monkeypatch):
     monkeypatch.setattr(secrets, "token_bytes", lambda n=None: asked_for.append(n) or b"\x01" * n)
     assert Report.new_id() == "01" * 16
     assert asked_for == [16]
+
+
+VALUES = [
+    (build.srr(10, 1), 7, "7"),
+    (build.srr(10, 1), 0, "0"),
+    (build.subset(10, 1, size=1), (7,), "7"),
+    (build.subset(10, 1, size=3), (0, 3, 9), "0,3,9"),
+    (build.hashed(5000, 2), (2**31 - 2, 0, 7), "2147483646,0,7"),
+    (build.graded(20, 80, steps=4, epsilon=1), 4, "4"),
+    (build.binned([20, 40], build.subset(3, 1, size=2)), (0, 2), "0,2"),
+]
+
+
+@pytest.mark.parametrize(("channel", "value", "text"), VALUES)
+def test_a_value_is_one_cell_of_a_table(channel, value, text):
+    assert value_to_text(value) == text
+    read = value_from_text(text, channel)
+    assert read == value
+    assert type(read) is type(value)
+
+
+@pytest.mark.parametrize(
+    "text", ["", " 7", "7 ", "+7", "-7", "07", "7.0", "7,", ",7", "0, 3,9", "\u0667", "1e1", 7, None, b"7"]
+)
+@pytest.mark.parametrize("channel", [VALUES[0][0], VALUES[2][0], VALUES[3][0]])
+def test_a_value_has_one_spelling(text, channel):
+    with refused("field_invalid"):
+        value_from_text(text, channel)
+
+
+@pytest.mark.parametrize(
+    ("channel", "text"),
+    [
+        (VALUES[0][0], "10"),
+        (VALUES[0][0], "7,7"),
+        (VALUES[2][0], "3,4"),
+        (VALUES[3][0], "7"),
+        (VALUES[3][0], "0,9,3"),
+        (VALUES[3][0], "0,3,3"),
+        (VALUES[3][0], "0,3,10"),
+        (VALUES[4][0], "0,1,1"),
+        (VALUES[4][0], "1,1"),
+    ],
+)
+def test_a_value_that_the_channel_cannot_make(channel, text):
+    with refused("report_impossible"):
+        value_from_text(text, channel)
+
+
+@pytest.mark.parametrize("value", [(), -1, 2**31 + 1, True, 1.0, "7", None])
+def test_what_is_no_value_has_no_text(value):
+    with refused("field_invalid", "argument_invalid"):
+        value_to_text(value)

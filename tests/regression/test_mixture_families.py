@@ -101,7 +101,8 @@ def test_least_squares_with_the_weight_lies_below_the_log_density(family, here, 
     """log f(there) >= log f(here) - w(here) (there^2 - here^2) / 2: this is why no round lowers the likelihood."""
     weight = float(np.ravel(family.weight(np.array([here]), s))[0])
     bound = at(family, here, s) - weight * (there**2 - here**2) / 2
-    assert at(family, there, s) >= bound - 1e-9 * max(1, abs(bound))
+    rounding = 1e-9 * max(1, abs(bound), abs(at(family, here, s)))
+    assert at(family, there, s) >= bound - rounding
 
 
 def test_the_true_laplace_density_has_no_such_promise():

@@ -88,9 +88,13 @@ class Channel(ABC, Generic[T]):
         """Shape (n, k): row i is proportional to P(reports[i] | x) over the answers x."""
         return self._likelihood(self.check_reports(reports))
 
-    def tally(self, reports: object) -> Integers:
-        """The sums over reports that carry the moments: see `frequencies`. Adding tallies merges data."""
-        return self._tally(self.check_reports(reports))
+    def tally(self, reports: object, counts: object = None) -> Integers:
+        """The sums over reports that carry the moments: see `frequencies`. Adding tallies merges data.
+
+        `counts` says how often each report was made; left out, once.
+        """
+        rows = self.check_reports(reports)
+        return self._tally(rows, None if counts is None else arrays.counts(counts, len(rows)))
 
     def check_reports(self, reports: object) -> Integers:
         """`reports` as an integer array, refused when one of them is impossible."""
@@ -137,7 +141,7 @@ class Channel(ABC, Generic[T]):
     def _likelihood(self, reports: Integers) -> Floats: ...
 
     @abstractmethod
-    def _tally(self, reports: Integers) -> Integers: ...
+    def _tally(self, reports: Integers, counts: Integers | None) -> Integers: ...
 
     @abstractmethod
     def _check_reports(self, reports: object) -> Integers: ...
@@ -161,3 +165,12 @@ class Channel(ABC, Generic[T]):
 def ratio(numerator: int, denominator: int) -> float:
     """A correctly rounded quotient of two integers of any size."""
     return numerator / denominator
+
+
+def summed(cells: Integers, counts: Integers | None, size: int) -> Integers:
+    """How often each of 0..size-1 occurs, in whole numbers: sums of floats would be exact only up to 2^53."""
+    if counts is None:
+        return np.bincount(cells, minlength=size)
+    out = np.zeros(size, dtype=np.int64)
+    np.add.at(out, cells, counts)
+    return out

@@ -83,8 +83,8 @@ class BinnedChannel(Channel[Binned]):
     def _likelihood(self, reports: Integers) -> Floats:
         return self.inner._likelihood(reports)
 
-    def _tally(self, reports: Integers) -> Integers:
-        return self.inner._tally(reports)
+    def _tally(self, reports: Integers, counts: Integers | None) -> Integers:
+        return self.inner._tally(reports, counts)
 
     def _check_reports(self, reports: object) -> Integers:
         return self.inner._check_reports(reports)

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from tacit import arrays
 from tacit.arrays import Floats, Integers
-from tacit.channels.base import Channel, ratio
+from tacit.channels.base import Channel, ratio, summed
 from tacit_client.tables import Blocks, Value
 
 
@@ -118,8 +118,8 @@ class BlockChannel(Channel[Blocks]):
         rows[np.arange(len(reports)), reports] = own
         return rows
 
-    def _tally(self, reports: Integers) -> Integers:
-        return np.bincount(reports, minlength=self.k)
+    def _tally(self, reports: Integers, counts: Integers | None) -> Integers:
+        return summed(reports, counts, self.k)
 
     def _check_reports(self, reports: object) -> Integers:
         return arrays.integers(reports, "reports", 0, self.k - 1)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from tacit import arrays
 from tacit.arrays import Floats, Integers
-from tacit.channels.base import Channel, ratio
+from tacit.channels.base import Channel, ratio, summed
 from tacit_client.tables import Dense, Value
 
 
@@ -52,8 +52,8 @@ class DenseChannel(Channel[Dense]):
     def _likelihood(self, reports: Integers) -> Floats:
         return self._probabilities[reports]
 
-    def _tally(self, reports: Integers) -> Integers:
-        return np.bincount(reports, minlength=len(self.table.rows))
+    def _tally(self, reports: Integers, counts: Integers | None) -> Integers:
+        return summed(reports, counts, len(self.table.rows))
 
     def _check_reports(self, reports: object) -> Integers:
         return arrays.integers(reports, "reports", 0, len(self.table.rows) - 1)

@@ -79,11 +79,12 @@ class HashedChannel(Channel[Hashed]):
         kernels.hashed_likelihood(reports, self.table.buckets, odds, out)
         return out
 
-    def _tally(self, reports: Integers) -> Integers:
+    def _tally(self, reports: Integers, counts: Integers | None) -> Integers:
         from tacit.channels import kernels
 
         out = np.zeros(self.k, dtype=np.int64)
-        kernels.hashed_tally(reports, self.table.buckets, out)
+        made = np.ones(len(reports), dtype=np.int64) if counts is None else counts
+        kernels.hashed_tally(reports, made, self.table.buckets, out)
         return out
 
     def _check_reports(self, reports: object) -> Integers:

@@ -62,16 +62,40 @@ def _hold(held: npt.NDArray[np.uint8], choice: np.uint64, last: np.uint64) -> No
     held[last] |= taken
 
 
-@njit(cache=True)
-def hashed_tally(reports: npt.NDArray[np.int64], buckets: int, out: npt.NDArray[np.int64]) -> None:
-    """Add to out[x] the number of reports (a, b, bucket) that category x hashes to."""
-    for i in range(reports.shape[0]):
-        a, value, bucket = reports[i, 0], reports[i, 1], reports[i, 2]
+@njit(cache=True, nogil=True)
+def hashed_tally(
+    reports: npt.NDArray[np.int64],
+    counts: npt.NDArray[np.int64],
+    buckets: int,
+    out: npt.NDArray[np.int64],
+) -> None:
+    """Add to out[x] the counts of the reports (a, b, bucket) that category x hashes to.
+
+    From one category to the next the hash a x + b mod p moves by one addition, and so does what it leaves modulo
+    `buckets`: there is no division. A block of reports goes through all categories together, in 32-bit lanes.
+    """
+    block = min(2048, reports.shape[0])
+    hashed, step = np.empty(block, np.uint32), np.empty(block, np.uint32)
+    rest, rest_step, wanted = np.empty(block, np.int32), np.empty(block, np.int32), np.empty(block, np.int32)
+    made = np.empty(block, np.int64)
+    prime, g, prime_rest = np.uint32(PRIME), np.int32(buckets), np.int32(PRIME % buckets)
+    for start in range(0, reports.shape[0], block):
+        size = min(block, reports.shape[0] - start)
+        for i in range(size):
+            a, b, bucket = reports[start + i]
+            step[i], hashed[i], wanted[i] = a, b, bucket
+            rest_step[i], rest[i], made[i] = a % buckets, b % buckets, counts[start + i]
         for x in range(out.shape[0]):
-            out[x] += value % buckets == bucket
-            value += a  # a x + b mod p, by one addition a category
-            if value >= PRIME:
-                value -= PRIME
+            hits = np.int64(0)
+            for i in range(size):
+                hits += made[i] if rest[i] == wanted[i] else 0
+                moved = np.uint32(hashed[i] + step[i])
+                wraps = moved >= prime
+                hashed[i] = moved - prime if wraps else moved
+                left = np.int32(rest[i] + rest_step[i] - (prime_rest if wraps else np.int32(0)))
+                left = left + g if left < 0 else left
+                rest[i] = left - g if left >= g else left
+            out[x] += hits
 
 
 @njit(cache=True)

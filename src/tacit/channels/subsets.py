@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from tacit import arrays
 from tacit.arrays import Floats, Integers
-from tacit.channels.base import Channel, ratio
+from tacit.channels.base import Channel, ratio, summed
 from tacit.likelihood import Inclusion
 from tacit_client.tables import Subsets, Value
 
@@ -99,8 +99,9 @@ class SubsetChannel(Channel[Subsets]):
         t = self.table
         return np.where(self._holds(reports)[:, self.cell_of], ratio(t.own, t.other), 1.0)
 
-    def _tally(self, reports: Integers) -> Integers:
-        return np.bincount(reports.ravel(), minlength=self.table.cells)
+    def _tally(self, reports: Integers, counts: Integers | None) -> Integers:
+        held = None if counts is None else np.repeat(counts, self.table.size)
+        return summed(reports.ravel(), held, self.table.cells)
 
     def _check_reports(self, reports: object) -> Integers:
         t = self.table

@@ -1,7 +1,8 @@
 """The command line: `tacit channel`, `tacit audit`, `tacit plan`, `tacit simulate`, `tacit demo`,
-`tacit sketch`."""
+`tacit poison`, `tacit sketch`; and for the collector `tacit serve`, `tacit worker`, `tacit study`, `tacit poll`,
+`tacit respond` and `tacit witness`."""
 
-from tacit.cli import channel, studies
+from tacit.cli import channel, device, pages, poison, remote, serving, studies
 from tacit.cli.base import app, main
 
-__all__ = ["app", "channel", "main", "studies"]
+__all__ = ["app", "channel", "device", "main", "pages", "poison", "remote", "serving", "studies"]

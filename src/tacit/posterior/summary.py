@@ -135,13 +135,18 @@ def _one_of(value: object, argument: str, names: tuple[str, ...]) -> None:
         )
 
 
-def _common_quantile(ordered: Floats) -> Floats:
-    """The vector of q-quantiles that sums to 1, by bisection on q; `ordered` is sorted by column."""
+def common_level(ordered: Floats) -> float:
+    """The level q at which the q-quantiles sum to 1, by bisection; `ordered` (n, K) is sorted by column."""
     low, high = 0.0, 1.0
     for _ in range(60):
         middle = (low + high) / 2
         low, high = (low, middle) if _quantiles(ordered, middle).sum() > 1 else (middle, high)
-    shares = _quantiles(ordered, (low + high) / 2)
+    return (low + high) / 2
+
+
+def _common_quantile(ordered: Floats) -> Floats:
+    """The vector of quantiles at the common level."""
+    shares = _quantiles(ordered, common_level(ordered))
     shares /= shares.sum()
     return shares
 

@@ -7,10 +7,10 @@ Residuals r_i = y_i - x_i' b have density f(r) = sum_j a_j f_j(r; s_j). One roun
     b     = penalised least squares with weights v_i sum_j z_ij w_j(r_i)
     s_j   = highest sum_i v_i z_ij log f_j(r_i; s_j), with the new residuals and the old z, kept above a floor
 
-No round lowers sum_i v_i log f(r_i) - 1/2 (b - m)' P (b - m) (section 8 of the method; Aydin's thesis divides each
-component's weights by their sum, which loses this). EM is slow where components overlap, so two rounds are extended
-along the path they took (SQUAREM; Varadhan and Roland, 2008, Scandinavian Journal of Statistics 35), and the longer
-step is kept only where the likelihood is at least that of the first round.
+No round lowers sum_i v_i log f(r_i) - 1/2 (b - m)' P (b - m). (Aydın's thesis divides each component's weights by
+their sum, which loses this; a test shows it.) EM is slow where components overlap, so two rounds are extended along
+the path they took (SQUAREM; Varadhan and Roland, 2008, Scandinavian Journal of Statistics 35), and the longer step is
+kept only where the objective is at least that of the first round.
 
 All is in units of a typical residual, so that floors and tolerances mean the same for every y.
 """
@@ -31,6 +31,7 @@ LEAST = 1e-12  # weight of a component that is gone; a row that nothing else exp
 GONE = 1e-9  # weight below which a scale is left as it is
 SMALL = 0.05  # weight of a component that may be about to go
 CEILING = 1e8  # of a scale
+TINY = 1e-290  # density below which logarithms are needed
 
 
 class State(NamedTuple):
@@ -148,14 +149,25 @@ def responsibilities(families: tuple[Family, ...], state: State, r: Floats) -> t
         return np.ones((1, len(r))), families[0].log_density(r, float(state.scales[0]))
     z = np.empty((len(families), len(r)))
     for row, one, a, s in zip(z, families, state.weights, state.scales, strict=True):
-        row[:] = one.log_density(r, float(s))
-        row += math.log(a) if a > 0 else -math.inf
-    top = z.max(axis=0)
-    z -= top
-    np.exp(z, out=z)
+        np.multiply(one.density(r, float(s)), a, out=row)
     total = z.sum(axis=0)
-    z /= total
-    return z, top + np.log(total)
+    if total.min() >= TINY:
+        z /= total
+        return z, np.log(total, out=total)
+    return far_responsibilities(families, state, r)
+
+
+def far_responsibilities(families: tuple[Family, ...], state: State, r: Floats) -> tuple[Floats, Floats]:
+    """The same by logarithms, for residuals that are so far off that all densities vanish as floats."""
+    logs = [
+        one.log_density(r, float(s)) + (math.log(a) if a > 0 else -math.inf)
+        for one, a, s in zip(families, state.weights, state.scales, strict=True)
+    ]
+    z = np.array(logs)
+    top = z.max(axis=0)
+    z = np.exp(z - top)
+    total = z.sum(axis=0)
+    return z / total, top + np.log(total)
 
 
 def row_weights(families: tuple[Family, ...], state: State, r: Floats, z: Floats) -> Floats:

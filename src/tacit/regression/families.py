@@ -14,10 +14,10 @@ needs every f normalised, or the weights of its components mean nothing. Five fa
 Given weights z of the rows, the best scale has sum z (t psi(t) - 1) = 0 with psi = -g' / g for a density g(t) / s; for
 Laplace it is where sum z rho / s + (sum z) log Z is least.
 
-Every log density is convex in r^2, or linear: then least squares with these weights never lowers the likelihood. The
-true Laplace density with a weight cut at delta has no such promise, which is why the density itself is smoothed:
-Z = 2 s exp(-delta / s) + exp(-delta / (2 s)) sqrt(2 pi s delta) erf(sqrt(delta / (2 s))). (Section 8 of the method;
-after Aydin's thesis, chapter 3.)
+Every log density is a convex function of r^2, so it lies above its tangent there, and least squares with these weights
+never lowers the likelihood. The true Laplace density with a weight cut at delta has no such promise, which is why the
+density itself is smoothed: Z = 2 s exp(-delta / s) + exp(-delta / (2 s)) sqrt(2 pi s delta) erf(sqrt(delta / (2 s))).
+After chapter 3 of Aydın's thesis, which leaves the densities without their constants.
 
 >>> import numpy as np
 >>> r = np.linspace(-60, 60, 600_001)
@@ -52,6 +52,12 @@ class Family:
     def log_density(self, r: Floats, s: float) -> Floats:
         """log f(r; s)."""
         raise NotImplementedError
+
+    def density(self, r: Floats, s: float) -> Floats:
+        """f(r; s); it may be too small for a float where its logarithm is not."""
+        found = self.log_density(r, s)
+        np.exp(found, out=found)
+        return found
 
     def weight(self, r: Floats, s: float) -> Floats | float:
         """What least squares counts a row with this residual for."""
@@ -183,6 +189,12 @@ class Cauchy(StudentT):
         if self.nu != 1:
             raise refusal("nu", self.nu, "a Cauchy density has nu = 1; use StudentT(nu)")
 
+    def density(self, r: Floats, s: float) -> Floats:
+        found = r * r
+        found += s**2
+        np.divide(s / math.pi, found, out=found)
+        return found
+
 
 @dataclass(frozen=True)
 class Huber(_Shape):
@@ -232,8 +244,9 @@ class Laplace(Family):
     def rho(self, r: Floats) -> Floats:
         """abs(r), with a parabola below delta."""
         found = np.abs(r)
-        near = found < self.delta
-        found[near] = (found[near] ** 2 / self.delta + self.delta) / 2
+        if found.size and found.min() < self.delta:
+            near = found < self.delta
+            found[near] = (found[near] ** 2 / self.delta + self.delta) / 2
         return found
 
     def log_mass(self, s: float) -> float:
@@ -270,6 +283,11 @@ class Laplace(Family):
             return low
         if self.mean_rho(high) <= mean:
             return high
+        for _ in range(3):  # E rho is s and a little, so this is nearly Newton's method
+            step = mean - self.mean_rho(s)
+            s = max(s + step, low)
+            if abs(step) <= 1e-9 * s:
+                return min(s, high)
         from scipy.optimize import brentq
 
         # E rho is near s for every s above delta: the root is below this.

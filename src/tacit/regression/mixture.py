@@ -8,7 +8,7 @@ Penalties are priors of the coefficients: `alpha` is the precision of a normal p
 when the residuals are Gaussian with scale 1), `prior="subsample"` takes mean and covariance from robust fits on
 parts of the rows (`priors`), so that rows and columns are held in check at once. The intercept is free.
 
-After Aydin's thesis, chapter 3; section 8 of the method says what differs from it.
+After chapter 3 of Aydın's thesis; docs/explanation/regression-mixture.md says what differs from it.
 
 >>> import numpy as np
 >>> rng = np.random.default_rng(1)
@@ -25,18 +25,17 @@ True
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tacit.arrays import Floats
 from tacit.errors import TacitError
 from tacit.regression import checks, families, inference, starts
 from tacit.regression.design import Design
 from tacit.regression.em import State, responsibilities, row_weights
+from tacit.regression.linear import LinearPredictor
 from tacit.regression.priors import Prior, pseudo_inverse, subsample_prior
 
 SHOWN = 0.5  # an outlier score above which a row counts less than half of a typical one
@@ -54,49 +53,6 @@ class Convergence:
     starts: tuple[float, ...]
     at_floor: tuple[str, ...]
     perfect: bool
-
-
-class LinearPredictor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """What linear estimators share: `predict`, and reading of X, y and weights."""
-
-    coef_: Floats
-    intercept_: float
-
-    def predict(self, X: Any) -> Floats:  # noqa: N803
-        """intercept + X coef, (n,)."""
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)  # noqa: N806
-        found: Floats = X @ self.coef_ + self.intercept_
-        return found
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Floats, Floats]:  # noqa: N803
-        X, y = validate_data(  # noqa: N806
-            self, X, y, accept_sparse="csr", dtype=np.float64, y_numeric=True, ensure_min_samples=2
-        )
-        y = np.asarray(y, dtype=np.float64)
-        return X, y, read_weights(sample_weight, len(y))
-
-
-def read_weights(sample_weight: Any, n: int) -> Floats:
-    """Weights (n,), not negative and not all 0; None and one number stand for equal ones."""
-    if sample_weight is None:
-        return np.ones(n)
-    if isinstance(sample_weight, Real):
-        sample_weight = np.full(n, float(sample_weight))
-    v = check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
-    if v.shape != (n,) or v.min() < 0 or v.max() == 0:
-        raise TacitError(
-            "argument_invalid",
-            f"sample_weight has the shape {v.shape} and values from {v.min():g} to {v.max():g}",
-            argument="sample_weight",
-            hint=f"give {n} weights, one a row, none negative and not all zero",
-        )
-    return np.asarray(v, dtype=np.float64)
 
 
 class FittedMixture(LinearPredictor):
@@ -186,31 +142,31 @@ class FittedMixture(LinearPredictor):
 class MixtureRegressor(FittedMixture):
     """Linear regression with a mixture of m-estimators as the density of the residuals. It gives no privacy.
 
-    Parameters
-    ----------
-    components : names among "gaussian", "laplace", "cauchy", "student_t", "huber", or objects such as `StudentT(nu=3)`
-    scales : "learned", "fixed" (all 1, in units of y: standardise it), or a list of scales to hold fixed
-    alpha : precision of a normal prior of the coefficients with mean 0, as in ridge regression
-    prior : None, "subsample", a `Prior`, or a pair (mean, cov); instead of `alpha`
-    n_subsamples, subsample_size, prior_variant : of `prior="subsample"`, as in `subsample_prior`
-    fit_intercept : whether there is an intercept, which no penalty touches
-    covariance : standard errors by the "sandwich", or by the observed "information" where the densities are trusted
-    scale_floor : the least scale, in units of the typical residual; without it one row could have infinite likelihood
-    n_starts : from how many of nine starts EM climbs
-    max_iter, tol : rounds of EM, and the gain of log-likelihood for each row that is none
-    random_state : seed or Generator, for subsamples and for the first steps above 32,768 rows
+    Settings:
 
-    Attributes
-    ----------
-    coef_ (p,), intercept_ : the line
-    coef_se_ (p,), intercept_se_, covariance_ : their standard errors, and covariance with the intercept first
-    components_, weights_ (J,), scales_ (J,), weights_se_, scales_se_ : the density of the residuals, in units of y
-    responsibilities_ (n, J) : whose row is it? Probabilities of the components, given the residual
-    outlier_score_ (n,) : 0 for a row that counts as much as a typical one or more, near 1 for a row that hardly counts
-    log_likelihood_, bic_, aic_ : of y given X, without the prior
-    unit_ : the typical residual, to which `scale_floor` refers
-    convergence_, n_iter_ : a `Convergence`, and its rounds
-    prior_ : the `Prior`, or None
+    * `components`: "gaussian", "laplace", "cauchy", "student_t", "huber", or objects such as `StudentT(nu=3)`
+    * `scales`: "learned", "fixed" (all 1, in units of y: standardise it), or a list of scales to hold fixed
+    * `alpha`: precision of a normal prior of the coefficients with mean 0, as in ridge regression
+    * `prior`: None, "subsample", a `Prior`, or a pair (mean, cov); instead of `alpha`
+    * `n_subsamples`, `subsample_size`, `prior_variant`: of `prior="subsample"`, as in `subsample_prior`
+    * `fit_intercept`: whether there is an intercept, which no penalty touches
+    * `covariance`: standard errors by the "sandwich", or by the observed "information" where the densities are trusted
+    * `scale_floor`: the least scale, in typical residuals; without it one row could have infinite likelihood
+    * `n_starts`: from how many of nine starts EM climbs
+    * `max_iter`, `tol`: rounds of EM, and the gain of log-likelihood for each row that is none
+    * `random_state`: seed or Generator, for subsamples and for the first steps from 32,768 rows on
+
+    After `fit`:
+
+    * `coef_` (p,), `intercept_`: the line
+    * `coef_se_` (p,), `intercept_se_`, `covariance_`: their standard errors, and covariance with the intercept first
+    * `components_`, `weights_` (J,), `scales_` (J,), `weights_se_`, `scales_se_`: the density, in units of y
+    * `responsibilities_` (n, J): whose row is it? Probabilities of the components, given the residual
+    * `outlier_score_` (n,): 0 for a row that counts as much as a typical one or more, near 1 if it hardly counts
+    * `log_likelihood_`, `bic_`, `aic_`: of y given X, without the prior
+    * `unit_`: the typical residual, to which `scale_floor` refers
+    * `convergence_`, `n_iter_`: a `Convergence`, and its rounds
+    * `prior_`: the `Prior`, or None
     """
 
     def __init__(

@@ -41,18 +41,18 @@ class Step(NamedTuple):
 class MixtureRegressorCV(FittedMixture):
     """A `MixtureRegressor` that chooses its components. It gives no privacy.
 
-    Parameters
-    ----------
-    candidates : what may be added, each once; name a family twice to allow two of it
-    criterion : "bic", or "cv" for the cross-validated score
-    cv : folds or a splitter of scikit-learn; None stands for five folds in random order
-    scoring : what "cv" maximises
-    estimator : a `MixtureRegressor` with all other settings; its components are replaced
+    Settings:
 
-    Attributes
-    ----------
-    path_ : every trial, as `Step`s
-    best_estimator_ : the `MixtureRegressor` with the chosen components; all its attributes are here too
+    * `candidates`: what may be added, each once; name a family twice to allow two of it
+    * `criterion`: "bic", or "cv" for the cross-validated score
+    * `cv`: folds or a splitter of scikit-learn; None stands for five folds in random order
+    * `scoring`: what "cv" maximises
+    * `estimator`: a `MixtureRegressor` with all other settings; its components are replaced
+
+    After `fit`:
+
+    * `path_`: every trial, a `Step` each
+    * `best_estimator_`: the `MixtureRegressor` with the chosen components; all its attributes are here too
     """
 
     def __init__(

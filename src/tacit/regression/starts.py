@@ -1,10 +1,10 @@
 """From rows to a fitted mixture: the unit, the starts, and the climb.
 
 The unit is a typical residual: 1.4826 times the median absolute one of least squares, or of a line nearer to least
-absolute deviations where that is much smaller. EM starts at the
-coefficients of least squares, of least absolute deviations and of least squares on the half of the rows that fit
-best, with three sets of scales; each climbs a little, and the best one to the end. Above 32,768 rows all this
-happens on a sample of 16,384 of them, and only the end on all.
+absolute deviations where that is much smaller. EM starts at the coefficients of least absolute deviations with
+three spreads of the heavier components, if asked also at those of least squares and of least squares on the half of
+the rows that fit best; each start climbs a little, and the best one to the end. From 32,768 rows on (or 40 for each
+coefficient) all this happens on a sample of half as many, and only the end on all.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from tacit.regression.families import Family
 NORMAL = 1.4826  # standard deviation over median absolute value
 NOTHING = 1e-9  # part of the spread of y that is rounding
 SHORT = 4  # rounds of each start
-SAMPLE = 16_384
+SPREADS = (3.0, 10.0, 1.0)  # of the heavier components, beside a Gaussian
+SAMPLE, SAMPLE_EACH = 16_384, 20  # rows that starts climb on, at least, and for each coefficient
+AWAKE = 0.02  # least weight of a component when all rows come in: the sample may have missed what it is for
 MOST_STARTS = 9
 
 
@@ -98,9 +100,8 @@ def typical(design: Design, y: Floats, v: Floats, penalised: bool) -> tuple[floa
     r = np.abs(y - design.predict(design.solve(v, y, design.flat)))
     if middle(r, v, NOTHING * spread) > NOTHING * spread:
         return NORMAL * smaller(design, y, v, r, NOTHING * spread), False
-    if (
-        penalised and spread > 0
-    ):  # a penalty keeps the line away from the rows where least squares meets them all
+    if penalised and spread > 0:
+        # Least squares meets all rows, but a penalty keeps the line away from them.
         return NORMAL * spread, False
     return NORMAL * 1e-6 * spread if spread > 0 else 1.0, True
 
@@ -143,27 +144,30 @@ def best_start(
 ) -> tuple[State, tuple[float, ...]]:
     """The state that the best of the starts climbs to, and the objective of each for one row."""
     few = problem
-    if problem.design.n > 2 * SAMPLE:
-        few = problem.take(np.sort(rng.choice(problem.design.n, SAMPLE, replace=False)))
+    size = max(SAMPLE, SAMPLE_EACH * problem.design.q)
+    if problem.design.n >= 2 * size:
+        few = problem.take(np.sort(rng.choice(problem.design.n, size, replace=False)))
     count = 1 if [one.name for one in problem.families] == ["gaussian"] else settings.n_starts
     climbs = [climb(few, state, SHORT, settings.tol) for state in starts(few, fixed, count)]
     best = max(climbs, key=lambda one: one.seen.value)
     state = best.state
     if few is not problem:
         state = climb(few, state, settings.max_iter, settings.tol).state
+        weights = np.maximum(state.weights, AWAKE)
+        state = state._replace(weights=weights / weights.sum())
     return state, tuple(one.seen.value / few.total for one in climbs)
 
 
 def starts(problem: Problem, fixed: Floats | None, count: int) -> list[State]:
-    """The first `count` of three times three: coefficients, and how far the heavier components are spread."""
-    first = absolute(problem)
-    coefficients = [first, squares(problem), trimmed(problem, first)] if count > 1 else [first]
+    """The first `count` of three lines times three spreads of the heavier components."""
+    lines = (absolute, squares, trimmed)[: 1 if fixed is None and count <= 3 else 3]
     found = []
-    for k in range(count):
-        beta, spread = coefficients[k % 3], (1.0, 3.0, 1 / 3)[(k + k // 3) % 3]
-        scales = fixed if fixed is not None else first_scales(problem, beta, spread)
-        found.append(State(beta, np.full(len(scales), 1 / len(scales)), scales))
-    return found
+    for line in lines:
+        beta = line(problem)
+        for spread in SPREADS if fixed is None else (1.0,):
+            scales = fixed if fixed is not None else first_scales(problem, beta, spread)
+            found.append(State(beta, np.full(len(scales), 1 / len(scales)), scales))
+    return found[:count]
 
 
 def first_scales(problem: Problem, beta: Floats, spread: float) -> Floats:
@@ -193,8 +197,9 @@ def absolute(problem: Problem) -> Floats:
     return beta
 
 
-def trimmed(problem: Problem, beta: Floats) -> Floats:
+def trimmed(problem: Problem) -> Floats:
     """Least squares on the better half of the rows, three times over."""
+    beta = absolute(problem)
     for _ in range(3):
         r = np.abs(problem.y - problem.design.predict(beta))
         near = problem.v * (r <= median(r, problem.v))

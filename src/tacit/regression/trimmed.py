@@ -26,7 +26,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from tacit.regression import checks
 from tacit.regression.design import Design
-from tacit.regression.mixture import LinearPredictor
+from tacit.regression.linear import LinearPredictor
 
 
 class TrimmedRegressor(LinearPredictor):

@@ -4,12 +4,12 @@ It owns the exact part: integer tables of channels, their certificate, the canon
 randomisation of a real answer, and the ledger.
 """
 
-from tacit_client import build
+from tacit_client import build, witness
 from tacit_client.certificate import Certificate, certify
 from tacit_client.channel import channel_id, channel_text, parse_channel
 from tacit_client.device import Device
-from tacit_client.errors import TacitError
-from tacit_client.messages import Question, Receipt, Report, Round
+from tacit_client.errors import Refused, TacitError
+from tacit_client.messages import Question, Receipt, Report, Round, value_from_text, value_to_text
 from tacit_client.outbox import Delivery, confirm, flush
 from tacit_client.store import Store
 
@@ -21,6 +21,7 @@ __all__ = [
     "Device",
     "Question",
     "Receipt",
+    "Refused",
     "Report",
     "Round",
     "Store",
@@ -32,4 +33,7 @@ __all__ = [
     "confirm",
     "flush",
     "parse_channel",
+    "value_from_text",
+    "value_to_text",
+    "witness",
 ]

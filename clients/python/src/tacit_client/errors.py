@@ -29,9 +29,29 @@ CODES = {
     "channel_mismatch": "A channel does not fit the question it is sent with.",
     "loss_above_cap": "A channel leaks more than this device gives to one study.",
     "budget_exhausted": "Nothing is left in a ledger: that of a device for life, or of a private sketch.",
-    "store_unusable": "The device's store cannot be read or written; nothing was sent.",
+    "store_unusable": "A store cannot be read or written: a device's, and nothing was sent, or a collector's.",
     "receipt_mismatch": "A receipt is not for the report that was sent.",
     "posterior_lost": "No value of the model can explain the reports.",
+    "study_unknown": "The collector has no study of this name.",
+    "poll_unknown": "The collector has no poll of this name.",
+    "name_taken": "There is a study or a poll of this name already.",
+    "study_closed": "The study takes no reports: it is a draft, or closed.",
+    "round_unknown": "The round is not in the study's chain.",
+    "report_conflict": "A report with this id and another content is held already.",
+    "report_erased": "The report with this id was erased, for good.",
+    "invite_required": "The study takes reports with one of its invite tokens only.",
+    "invite_used": "The invite token was used for another report.",
+    "route_unknown": "The collector has no such path.",
+    "method_unknown": "This path of a collector does not take this method.",
+    "media_type_unknown": "The body of a request is of another type than the route reads.",
+    "estimate_unknown": "The study has no estimate yet.",
+    "key_wrong": "The administrator's key is missing or wrong.",
+    "rate_limited": "The client asked too often.",
+    "server_busy": "The collector has no room for more connections, listeners or exports just now.",
+    "server_failed": "The collector failed; its operator finds where in its log.",
+    "server_unreachable": "No collector answered, or what answered does not speak its protocol.",
+    "server_refused": "The collector refused for a reason that this release does not know.",
+    "rounds_part": "The rounds of a study do not form one chain, or not the same for everybody.",
     "sketch_mismatch": "A sketch does not fit the one it is merged into, or the reader it is given to.",
     "dependency_missing": "An optional package is not installed.",
 }
@@ -54,8 +74,12 @@ class TacitError(ValueError):
         return f"{self.message}{where}: {self.hint}"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild, (self.code, self.message, self.hint, self.argument)
+        return _rebuild, (type(self), self.code, self.message, self.hint, self.argument)
 
 
-def _rebuild(code: str, message: str, hint: str, argument: str | None) -> TacitError:
-    return TacitError(code, message, hint=hint, argument=argument)
+class Refused(TacitError):
+    """A server's last word: sending the same again would get the same answer."""
+
+
+def _rebuild(kind: type[TacitError], code: str, message: str, hint: str, argument: str | None) -> TacitError:
+    return kind(code, message, hint=hint, argument=argument)

@@ -272,6 +272,34 @@ class Report:
         return cls(id_, study, round_, value)
 
 
+def value_to_text(value: Value) -> str:
+    """The value of a report as one cell of a table: its integers in decimal, joined by commas.
+
+    >>> value_to_text(7), value_to_text((0, 3, 9))
+    ('7', '0,3,9')
+    """
+    numbers = value if isinstance(value, tuple) else (value,)
+    if not numbers:
+        raise _invalid("value", value, "give an integer or a tuple of integers")
+    return ",".join(str(check.integer(number, "value", 0, MAX_REPORT)) for number in numbers)
+
+
+def value_from_text(text: object, channel: Table) -> Value:
+    """The value that `value_to_text` wrote, refused unless `channel` can make it and the text is its one spelling.
+
+    The channel says whether a single integer is a number or a list of one: a subset of size 1 is a list.
+
+    >>> from tacit_client.build import srr, subset
+    >>> value_from_text("2", srr(3, 1)), value_from_text("2", subset(3, 1, 1))
+    (2, (2,))
+    """
+    if not isinstance(text, str) or len(text) > canonical.MAX_BYTES:
+        raise _invalid("value", text, "write integers as one string, joined by commas")
+    numbers = check.parse_integers(text.split(","), "value", 0, MAX_REPORT)
+    single = len(numbers) == 1 and not channel.columns
+    return channel.check_report(numbers[0] if single else numbers)
+
+
 @dataclass(frozen=True)
 class Receipt:
     """The server's word that it holds a report, and the head of the chain of rounds that it shows."""
@@ -291,6 +319,13 @@ class Receipt:
     def from_json(cls, text: str | bytes) -> Receipt:
         fields = _fields(canonical.decode(text), "receipt", {"report", "head"})
         return cls(_text(fields["report"], "report"), _text(fields["head"], "head"))
+
+
+def study_name(value: object) -> str:
+    """The name of a study, which is also safe as a part of an address."""
+    _matching(value, "study", _NAME, "1 to 64 letters, digits, '.', '_' or '-'")
+    assert isinstance(value, str)
+    return value
 
 
 def _fields(message: object, kind: str, names: set[str]) -> dict[str, object]:

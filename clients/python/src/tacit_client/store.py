@@ -25,6 +25,7 @@ from tacit_client.messages import Report
 UNITS = 10**12
 _APPLICATION = 0x7AC17
 _VERSION = 1
+_WAITING, _CONFIRMED, _REFUSED = 0, 1, 2  # what the column `confirmed` holds
 _PATIENCE = 30.0  # seconds to wait for another process that is answering
 _SCHEMA = """
 CREATE TABLE kept (
@@ -85,9 +86,19 @@ class Store:
             return Fraction(transaction.spent_units(), UNITS)
 
     def pending(self) -> list[Report]:
-        """The reports that no server has confirmed."""
+        """The reports that no server has confirmed, nor refused for good."""
         with self.transaction(write=False) as transaction:
             return transaction.pending()
+
+    def refused(self) -> list[Report]:
+        """The reports that a server has refused for good."""
+        with self.transaction(write=False) as transaction:
+            return transaction.refused()
+
+    def seen(self, study: str) -> tuple[str, ...]:
+        """The ids of rounds that this device was shown in a study: the one it answered, and the head in its receipt."""
+        with self.transaction(write=False) as transaction:
+            return transaction.seen(study)
 
 
 @dataclass(frozen=True)
@@ -125,8 +136,20 @@ class Transaction:
         return int(spent)
 
     def pending(self) -> list[Report]:
-        rows = self.connection.execute("SELECT report FROM kept WHERE NOT confirmed ORDER BY study")
+        return self._in_state(_WAITING)
+
+    def refused(self) -> list[Report]:
+        return self._in_state(_REFUSED)
+
+    def _in_state(self, state: int) -> list[Report]:
+        rows = self.connection.execute("SELECT report FROM kept WHERE confirmed = ? ORDER BY study", (state,))
         return [_read(text) for (text,) in rows]
+
+    def seen(self, study: str) -> tuple[str, ...]:
+        row = self.connection.execute("SELECT report, head FROM kept WHERE study = ?", (study,)).fetchone()
+        if row is None:
+            return ()
+        return tuple(dict.fromkeys(name for name in (_read(row[0]).round, row[1]) if name))
 
     def keep(self, report: Report, charge_units: int) -> None:
         """Write the charge and the report, together."""
@@ -138,10 +161,17 @@ class Transaction:
     def confirm(self, report: Report, head: str) -> bool:
         """Note that the server holds a report; False if this store does not."""
         cursor = self.connection.execute(
-            "UPDATE kept SET confirmed = 1, head = ? WHERE study = ? AND report = ?",
-            (head, report.study, report.to_json()),
+            "UPDATE kept SET confirmed = ?, head = ? WHERE study = ? AND report = ?",
+            (_CONFIRMED, head, report.study, report.to_json()),
         )
         return cursor.rowcount == 1
+
+    def refuse(self, report: Report) -> None:
+        """Note that the server will not take a report, unless it has taken it meanwhile."""
+        self.connection.execute(
+            "UPDATE kept SET confirmed = ? WHERE study = ? AND report = ? AND confirmed = ?",
+            (_REFUSED, report.study, report.to_json(), _WAITING),
+        )
 
 
 def _create(path: Path) -> None:

@@ -40,6 +40,11 @@ class Table(ABC):
     k: int
     epsilon: Fraction
 
+    @property
+    def columns(self) -> int:
+        """How many integers a report lists; 0 if it is a single integer and no list."""
+        return 0
+
     @classmethod
     @abstractmethod
     def read(cls, fields: dict[str, object], k: int, epsilon: Fraction) -> Table:

@@ -80,6 +80,10 @@ class Binned(Table):
     def epsilon(self) -> Fraction:  # type: ignore[override]
         return self.inner.epsilon
 
+    @property
+    def columns(self) -> int:
+        return self.inner.columns
+
     def cell(self, x: Fraction) -> int:
         """The cell of a number: how many cuts are <= x."""
         # Every cut is compared, whatever the outcome, so that the time tells less of it.

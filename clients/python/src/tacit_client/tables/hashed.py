@@ -53,6 +53,10 @@ class Hashed(Table):
             raise bad_weights(f"buckets is {self.buckets}", "buckets", f"give 2 to {MAX_BUCKETS} buckets")
         check_pair(self.own, self.other)
 
+    @property
+    def columns(self) -> int:
+        return 3
+
     def bucket(self, a: int, b: int, x: int) -> int:
         """The bucket h(x) of category x under the hash function (a, b)."""
         return (a * x + b) % PRIME % self.buckets

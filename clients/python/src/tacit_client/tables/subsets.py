@@ -74,6 +74,10 @@ class Subsets(Table):
             )
         check_pair(self.own, self.other)
 
+    @property
+    def columns(self) -> int:
+        return self.size
+
     @cached_property
     def cells(self) -> int:
         """The number m of cells."""

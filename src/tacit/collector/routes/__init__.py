@@ -1,0 +1,1 @@
+"""The routes of the protocol, by who uses them: devices, administrators, readers of results."""
