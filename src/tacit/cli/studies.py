@@ -165,8 +165,8 @@ def simulate(
         str | None,
         typer.Option(
             help="static-srr, static-subset, semi:0.9, fisher, entropy, tv_posterior, tv_marginal, mse, "
-            "honest or risk [risk]; of a number: information, information:mu, information:sigma, truncation "
-            "or static [information]."
+            "honest or, if left out, risk; of a number: information:mu, information:sigma, truncation, "
+            "static or, if left out, information."
         ),
     ] = None,
     kappa: Annotated[
