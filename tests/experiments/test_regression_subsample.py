@@ -1,4 +1,4 @@
-"""experiments/regression, the subsample half: its readers, its loop on bundled data, its ranks, the committed numbers."""
+"""experiments/regression, the subsample half: readers, the loop on bundled data, the ranks, the committed numbers."""
 
 import gzip
 import json
