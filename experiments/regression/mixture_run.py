@@ -149,18 +149,19 @@ def judge(model: Any, x: Any, y: Any, x_test: Any, y_test: Any, clean: Any, far:
     }
     if told:
         line["warned"] = sorted({each.category.__name__ for each in told})
-    if hasattr(model, "weights_"):
+    if isinstance(model, MixtureRegressorCV):
         line["components"] = list(model.components_)
-        line["weights"] = [short(a) for a in model.weights_]
-        line["scales"] = [short(s) for s in model.scales_]
+    if len(getattr(model, "weights_", ())) > 1:
+        line["weights"] = [short(a, 4) for a in model.weights_]
+        line["scales"] = [short(s, 4) for s in model.scales_]
         if far is not None:
             ranks = rankdata(model.outlier_score_)
             k = far.sum()
-            line["auc"] = short((ranks[far].sum() - k * (k + 1) / 2) / (k * (len(far) - k)))
+            line["auc"] = short((ranks[far].sum() - k * (k + 1) / 2) / (k * (len(far) - k)), 4)
     return line
 
 
-def short(value: float, digits: int = 6) -> float:
+def short(value: float, digits: int = 5) -> float:
     """A few digits."""
     return float(f"{value:.{digits}g}")
 
