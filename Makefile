@@ -71,6 +71,7 @@ bench: $(VENV)/bench  ## speed beside other libraries, about ten minutes
 	$(BIN)/python benchmarks/sketches.py
 	$(BIN)/python benchmarks/poisoning.py
 	$(BIN)/python -m benchmarks.regression
+	$(BIN)/python -m benchmarks.regression_subsample
 
 scale: $(VENV)/spark  ## tables of up to 10^8 reports, and 10,000 categories: about an hour
 	$(BIN)/python benchmarks/scale.py --engines duckdb spark

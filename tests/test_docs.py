@@ -123,7 +123,9 @@ def test_the_examples_of_a_module_are_true(name):
 
 
 @pytest.mark.parametrize(
-    "module", [tacit, tacit.channels, tacit.regression, tacit.sketch, tacit_client], ids=lambda module: module.__name__
+    "module",
+    [tacit, tacit.channels, tacit.regression, tacit.sketch, tacit_client],
+    ids=lambda module: module.__name__,
 )
 def test_every_public_name_is_in_the_reference(module):
     text = (REFERENCE / "python.md").read_text(encoding="utf-8")

@@ -5,8 +5,8 @@
 With --write the tables go into subsample.md and the means into subsample_expected.json, with the tolerance of a new run
 on other splits: four standard errors of each mean, and at least 2 %.
 
-Differences are paired: the same splits for both methods. "Within" compares a mean with that of ten-fold cross-validation
-and the standard error of the latter, as the thesis' tables invite; the paired difference beside it is the sharper number.
+Differences are paired: the same splits for both methods. "Within" compares a mean with that of ten-fold
+cross-validation and the standard error of the latter, as the thesis' tables invite; the paired error is sharper.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The tuned ridge: the loss of left-out rows against really leaving them out, and the choice against cross-validation."""
+"""The tuned ridge: the loss of left-out rows against really leaving them out, and the choice against other fits."""
 
 import numpy as np
 import pytest
