@@ -160,12 +160,12 @@ class SubsampleLogistic(ClassifierMixin, _LikelihoodEstimator):  # type: ignore[
     """Logistic regression, of two or more classes, with a normal prior from fits on subsamples. It gives no privacy.
 
     The parameters are those of `SubsampleRidge`. More than two classes share one multinomial model, in K - 1
-    orthonormal contrasts of the K scores: prior_mean_ (K - 1, p) and prior_cov_ are about those, and `contrasts_`
+    orthonormal contrasts of the K scores: `prior_mean_` (K - 1, p) and `prior_cov_` are about those, and `contrasts_`
     (K, K - 1) turns them into the rows of `coef_`, which sum to zero.
 
-    After `fit`: classes_, coef_, intercept_, prior_mean_, prior_cov_, coef_cov_ (posterior), contrasts_,
-    n_subsamples_, size_, weak_subsamples_ (fitted with a weak prior, for want of a finite fit) and weak_fit_ (the
-    same of the fit on all rows).
+    After `fit`: `classes_`, `coef_`, `intercept_`, `prior_mean_`, `prior_cov_`, `coef_cov_` (posterior), `contrasts_`,
+    `n_subsamples_`, `size_`, `weak_subsamples_` (fitted with a weak prior, for want of a finite fit) and `weak_fit_`
+    (the same of the fit on all rows).
     """
 
     def fit(self, X: Any, y: Any) -> Self:  # noqa: N803
@@ -217,8 +217,8 @@ class SubsamplePoisson(RegressorMixin, _LikelihoodEstimator):  # type: ignore[mi
     The parameters are those of `SubsampleRidge`, and `whole`: refuse y that is not whole. By default rates are read
     too, as scikit-learn's PoissonRegressor does: the estimate is then one of quasi-likelihood.
 
-    After `fit`: coef_, intercept_, prior_mean_, prior_cov_, coef_cov_ (posterior), n_subsamples_, size_,
-    weak_subsamples_ (fitted with a weak prior, for want of a finite fit) and weak_fit_ (the same of the fit on all
+    After `fit`: `coef_`, `intercept_`, `prior_mean_`, `prior_cov_`, `coef_cov_` (posterior), `n_subsamples_`, `size_`,
+    `weak_subsamples_` (fitted with a weak prior, for want of a finite fit) and `weak_fit_` (the same of the fit on all
     rows).
     """
 

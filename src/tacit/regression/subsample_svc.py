@@ -50,8 +50,8 @@ class SubsampleLinearSVC(ClassifierMixin, SubsampleEstimator):  # type: ignore[m
     each is told from the rest, as LinearSVC does. A machine has no likelihood: there are no intervals and no
     standard errors.
 
-    After `fit`: classes_, coef_, intercept_, prior_mean_, prior_cov_ (a leading axis for three classes and more),
-    n_subsamples_, size_.
+    After `fit`: `classes_`, `coef_`, `intercept_`, `prior_mean_`, `prior_cov_` (a leading axis for three
+    classes and more), `n_subsamples_`, `size_`.
     """
 
     def __init__(
