@@ -222,7 +222,8 @@ class SubsampleRidge(RegressorMixin, SubsampleEstimator):  # type: ignore[misc]
     n_jobs: threads for the subsamples; random_state: a seed, a numpy Generator or RandomState, or None
 
     After `fit`: `coef_`, `intercept_`, `noise_variance_`, `prior_mean_`, `prior_cov_`, `coef_cov_` (posterior),
-    `n_subsamples_`, `size_`, and `weak_subsamples_`, how many subsamples had too few directions and were fitted with a weak prior.
+    `n_subsamples_`, `size_`, and `weak_subsamples_`, how many subsamples had too few directions and were fitted
+    with a weak prior.
     """
 
     def fit(self, X: Any, y: Any) -> Self:  # noqa: N803
