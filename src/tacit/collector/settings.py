@@ -24,7 +24,7 @@ from functools import lru_cache
 from typing import Any
 
 from tacit.errors import TacitError
-from tacit.posterior import MANY
+from tacit.learning import usual_policy
 from tacit.study import Study
 from tacit_client import Question, check
 from tacit_client.canonical import read_fields
@@ -78,7 +78,7 @@ class StudySettings:
             name=name,
             question=question,
             epsilon=_epsilon(fields["epsilon"]),
-            policy=_text(fields.get("policy", _usual_policy(question)), "policy"),
+            policy=_text(fields.get("policy", usual_policy(question)), "policy"),
             model=_model(fields.get("model"), numeric),
             expected=check.integer(fields.get("expected", 10_000), "expected", 1, 10**12),
             access=_one_of(fields.get("access", "open"), "access", "open", "invite"),
@@ -234,13 +234,6 @@ def _text(value: object, field: str) -> str:
     if isinstance(value, str):
         return value
     raise _invalid(field, value, "give a string")
-
-
-def _usual_policy(question: Question) -> str:
-    """What `tacit.Study` chooses by itself."""
-    if question.numeric:
-        return "information"
-    return "risk" if len(question.labels) <= MANY else "static-hashed"
 
 
 def _model(value: object, numeric: bool) -> str | None:
