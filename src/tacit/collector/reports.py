@@ -53,6 +53,8 @@ _UNNESTED = text(
     "CAST(:id AS bytea[]), CAST(:round AS integer[]), CAST(:value AS text[])) "
     "ON CONFLICT DO NOTHING RETURNING study, id"
 )
+# An update passes over a row that is just being written anew: what erases waits for what settles.
+_SETTLING = text("SELECT pg_advisory_xact_lock(502809, :key)")
 
 
 class Asked(NamedTuple):
@@ -190,6 +192,8 @@ class Reports(Database):
                 new = tombstone.on_conflict_do_nothing().returning(reports.c.id)
                 if connection.execute(new).first() is not None:
                     return
+            elif not self.sqlite:
+                connection.execute(_SETTLING, {"key": door.key})
             here = (reports.c.study == door.key) & (reports.c.id == id_)
             gone = update(reports).where(here, reports.c.value.is_not(None)).values(round=None, value=None)
             if connection.execute(gone).rowcount:
@@ -260,6 +264,7 @@ class Reports(Database):
         if self.sqlite:
             return
         with self.write() as connection:
+            connection.execute(_SETTLING, {"key": key})
             connection.execute(
                 text(
                     "WITH gone AS (DELETE FROM reports WHERE study = :key RETURNING study, id, round, value) "
