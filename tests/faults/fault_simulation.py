@@ -1,6 +1,6 @@
 """A collector in a bad world: each accepted report counts exactly once, whatever is lost, repeated, late or killed.
 
-    python tests/faults/fault_simulation.py --runs 1000 [--workers 2] [--first 0] [--database URL]
+    python tests/faults/fault_simulation.py --runs 1000 [--workers 2] [--first 0] [--database URL] [--output FILE]
 
 One run is a function of its seed and of how the machine happens to schedule it. A server and a worker, real processes
 over a database on disk, learn from reports that a simulated network treats badly:
@@ -31,7 +31,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -46,6 +46,7 @@ from tacit.collector.options import Options
 from tacit.collector.store import Store
 from tacit_client import Receipt, Report, Round, TacitError, value_to_text
 
+RESULTS = Path(__file__).parents[2] / "benchmarks" / "results" / "faults.jsonl"
 KEY = "k" * 40
 PATIENCE = 90.0  # seconds until something that must happen has happened
 FAULTS = ["none", "cut", "unread", "twice", "late", "changed"]
@@ -53,6 +54,8 @@ QUESTIONS: dict[str, dict[str, Any]] = {
     "colour": {"text": "Which colour?", "labels": ["red", "green", "blue", "grey"]},
     "age": {"text": "How old are you?", "unit": "years", "lowest": "0", "highest": "120", "step": "1"},
 }
+# Policies that choose anew by a draw of the posterior, so that rounds change often.
+POLICIES = {"colour": "honest", "age": "truncation"}
 
 
 def _serve(database: str, port: int, log: str) -> None:
@@ -188,6 +191,11 @@ class Run:
             found = Round.from_json(body)
             if found.id not in {known.id for known in self.rounds}:
                 self.rounds.append(found)
+
+    def linger(self) -> None:
+        """Give the worker a moment, and look whether the round has changed."""
+        time.sleep(0.3)
+        self.fetch()
 
     def made(self) -> bytes:
         """A new report, to the newest round known or to an old one."""
@@ -341,6 +349,7 @@ class Run:
     def live(self) -> None:
         """A study of some hundred reports."""
         settings = {"name": self.study, "question": QUESTIONS[self.kind], "epsilon": "1", "expected": 500}
+        settings["policy"] = POLICIES[self.kind]
         self.machine.tell("POST", "/v1/studies", settings)
         self.fetch()
         doings = [
@@ -422,21 +431,31 @@ def simulate(seed: int, database: str | None = None) -> Counter[str]:
 
 
 def main() -> None:
-    """Many runs, and how often each thing happened in them."""
+    """Many runs, and how often each thing happened in them; goes on where an earlier call stopped."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--database", help="a URL shared by all runs; an SQLite file for each if left out")
+    parser.add_argument(
+        "--output", type=Path, default=RESULTS, help="a line for each run; seeds in it are left out"
+    )
     options = parser.parse_args()
-    total: Counter[str] = Counter()
-    seeds = range(options.first, options.first + options.runs)
-    with ProcessPoolExecutor(options.workers) as pool:
-        for done, events in enumerate(pool.map(simulate, seeds, [options.database] * len(seeds)), 1):
-            total += events
-            if done % 10 == 0:
-                print(f"{done} runs", flush=True)
-    print(json.dumps({"runs": options.runs, "first": options.first, **dict(sorted(total.items()))}, indent=1))
+    done = (
+        [json.loads(line) for line in options.output.read_text().splitlines()]
+        if options.output.exists()
+        else []
+    )
+    wanted = range(options.first, options.first + options.runs)
+    left = sorted(set(wanted) - {run["seed"] for run in done})
+    with ProcessPoolExecutor(options.workers) as pool, options.output.open("a") as out:
+        waiting = {pool.submit(simulate, seed, options.database): seed for seed in left}
+        for future in as_completed(waiting):
+            out.write(json.dumps({"seed": waiting[future], **dict(sorted(future.result().items()))}) + "\n")
+            out.flush()
+    runs = [json.loads(line) for line in options.output.read_text().splitlines()]
+    total = sum((Counter({k: v for k, v in run.items() if k != "seed"}) for run in runs), Counter())
+    print(json.dumps({"runs": len(runs), **dict(sorted(total.items()))}, indent=1))
 
 
 if __name__ == "__main__":
