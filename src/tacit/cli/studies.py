@@ -164,7 +164,7 @@ def simulate(
     policy: Annotated[
         str | None,
         typer.Option(
-            help="static-srr, static-subset, semi:0.9, fisher, entropy, tv_posterior, tv_marginal, mse, "
+            help="static-srr, static-subset, static-hashed, semi:0.9, fisher, entropy, tv_posterior, tv_marginal, mse, "
             "honest or, if left out, risk; of a number: information:mu, information:sigma, truncation, "
             "static or, if left out, information."
         ),
