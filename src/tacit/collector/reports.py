@@ -14,10 +14,11 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
+from operator import lt
 from typing import Any, NamedTuple
 
 import numpy as np
-from sqlalchemy import Connection, Engine, func, select, text, update
+from sqlalchemy import Connection, Engine, bindparam, func, select, text, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from tacit import channels
@@ -34,14 +35,26 @@ from tacit_client.tables import Binned, Subsets, Table
 
 SHARDS = 16
 CHUNK = 1 << 16  # distinct values folded at a time
+# Statements of every transaction are made once: to make one takes as long as to run it.
+_DOORS = (
+    select(
+        studies.c.id, studies.c.name, studies.c.state, studies.c.settings, studies.c.head, studies.c.rounds
+    )
+    .where(studies.c.name.in_(bindparam("names", expanding=True)))
+    .order_by(studies.c.id)
+    .with_for_update(read=True)
+)
 COLUMNS = ("study", "id", "round", "value")
 _ASKED = 500  # ids looked up by one statement
+_INSERTED = sqlite.insert(reports).on_conflict_do_nothing().returning(reports.c.study, reports.c.id)
 # Four arrays and no placeholder for each value: psycopg reads a long statement anew each time, at twice the cost.
 _UNNESTED = text(
     "INSERT INTO reports (study, id, round, value) SELECT * FROM unnest(CAST(:study AS integer[]), "
     "CAST(:id AS bytea[]), CAST(:round AS integer[]), CAST(:value AS text[])) "
     "ON CONFLICT DO NOTHING RETURNING study, id"
 )
+# An update passes over a row that is just being written anew: what erases waits for what settles.
+_SETTLING = text("SELECT pg_advisory_xact_lock(502809, :key)")
 
 
 class Asked(NamedTuple):
@@ -76,6 +89,9 @@ class Reports(Database):
     def __init__(self, engine: Engine) -> None:
         super().__init__(engine)
         self._chains: dict[int, dict[str, Asked]] = {}
+        counting = self._insertion(counters)
+        sums = {name: counters.c[name] + counting.excluded[name] for name in ("n", "erased")}
+        self._counting = counting.on_conflict_do_update(index_elements=["study", "shard"], set_=sums)
 
     def submit(self, submissions: Sequence[Submission]) -> list[Outcome]:
         """Store many reports by one transaction, each with its own outcome. From an event loop use `Ingest`."""
@@ -107,15 +123,7 @@ class Reports(Database):
         ]
 
     def _doors(self, connection: Connection, names: set[str]) -> dict[str, Door]:
-        asked = select(
-            studies.c.id,
-            studies.c.name,
-            studies.c.state,
-            studies.c.settings,
-            studies.c.head,
-            studies.c.rounds,
-        ).where(studies.c.name.in_(sorted(names)))
-        found = connection.execute(asked.order_by(studies.c.id).with_for_update(read=True)).all()
+        found = connection.execute(_DOORS, {"names": sorted(names)}).all()
         return {
             row.name: Door(
                 row.id,
@@ -153,9 +161,8 @@ class Reports(Database):
             s = submissions[fresh[key, id_]]
             rows.append((key, id_, doors[s.study].chain[s.round].number, s.value))
         if self.sqlite:
-            statement = sqlite.insert(reports).on_conflict_do_nothing()
             named = [dict(zip(COLUMNS, row, strict=True)) for row in rows]
-            done = connection.execute(statement.returning(reports.c.study, reports.c.id), named)
+            done = connection.execute(_INSERTED, named)
         else:
             columns = zip(COLUMNS, map(list, zip(*rows, strict=True)), strict=True)
             done = connection.execute(_UNNESTED, dict(columns))
@@ -167,13 +174,9 @@ class Reports(Database):
     def _count(self, connection: Connection, more: dict[int, int], erased: int = 0) -> None:
         if not more:
             return
-        statement = self._insertion(counters)
-        sums = {name: counters.c[name] + statement.excluded[name] for name in ("n", "erased")}
         shard = 0 if self.sqlite else os.getpid() % SHARDS
         rows = [{"study": key, "shard": shard, "n": n, "erased": erased} for key, n in sorted(more.items())]
-        connection.execute(
-            statement.on_conflict_do_update(index_elements=["study", "shard"], set_=sums), rows
-        )
+        connection.execute(self._counting, rows)
 
     def erase(self, name: str, report: str) -> None:
         """Forget a report (32 hexadecimal digits) for good. An id that never came is refused from now on, too."""
@@ -189,6 +192,8 @@ class Reports(Database):
                 new = tombstone.on_conflict_do_nothing().returning(reports.c.id)
                 if connection.execute(new).first() is not None:
                     return
+            elif not self.sqlite:
+                connection.execute(_SETTLING, {"key": door.key})
             here = (reports.c.study == door.key) & (reports.c.id == id_)
             gone = update(reports).where(here, reports.c.value.is_not(None)).values(round=None, value=None)
             if connection.execute(gone).rowcount:
@@ -259,6 +264,7 @@ class Reports(Database):
         if self.sqlite:
             return
         with self.write() as connection:
+            connection.execute(_SETTLING, {"key": key})
             connection.execute(
                 text(
                     "WITH gone AS (DELETE FROM reports WHERE study = :key RETURNING study, id, round, value) "
@@ -357,7 +363,7 @@ def _possible(table: Table) -> Callable[[str], bool]:
         def holds(value: str) -> bool:
             # As `check_report` decides, at a tenth of its cost for large sets.
             found = list(map(int, value.split(","))) if value else []
-            return len(found) == size and found[-1] < cells and found == sorted(set(found))
+            return len(found) == size and found[-1] < cells and all(map(lt, found, found[1:]))
 
         return holds
 
