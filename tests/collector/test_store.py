@@ -317,7 +317,7 @@ def test_stored_reports_lie_in_the_order_of_their_ids(store):
     if not store.sqlite:
         assert scalar(store, "SELECT count(DISTINCT xmin::text) FROM reports") == 20
         assert scalar(store, "SELECT count(*) FROM reports") == 60
-        store.settle(scalar(store, "SELECT id FROM studies"))
+        store.mix(scalar(store, "SELECT id FROM studies"))
         assert scalar(store, "SELECT count(DISTINCT xmin::text) FROM reports") == 1
     with store.read() as connection:
         order = "" if store.sqlite else " ORDER BY ctid"

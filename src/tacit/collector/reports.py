@@ -250,25 +250,6 @@ class Reports(Database):
             for row in connection.execution_options(yield_per=10_000).execute(asked):
                 yield row[0], row[1]
 
-    def settle(self, key: int) -> None:
-        """Write a closed study's reports anew, sorted by their random ids.
-
-        In PostgreSQL rows lie in the order in which they came, and name their transaction: now all name the same.
-        SQLite keeps them by id from the start.
-        """
-        if self.sqlite:
-            return
-        with self.write() as connection:
-            connection.execute(
-                text(
-                    "WITH gone AS (DELETE FROM reports WHERE study = :key RETURNING study, id, round, value) "
-                    "INSERT INTO reports SELECT study, id, round, value FROM gone ORDER BY id"
-                ),
-                {"key": key},
-            )
-        with self.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-            connection.execute(text("VACUUM reports"))
-
 
 def _refused(door: Door | None, s: Submission) -> str | None:
     """Why a report cannot be stored, but for its token and for what is held."""
