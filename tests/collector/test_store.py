@@ -169,6 +169,8 @@ def test_a_token_of_a_poll_is_good_for_one_report_to_each_study(store):
     assert codes(store.submit([mine["a"][0], mine["b"][0]])) == [None, None]
     assert codes(store.submit([mine["a"][1], mine["b"][1]])) == ["invite_used", "invite_used"]
     assert codes(store.submit(submissions(store, "c", 1))) == [None]
+    told = [(name, what) for _, name, what in store.actions() if "invites" in what]
+    assert told == [("a", "1 invites, with the poll p"), ("b", "1 invites, with the poll p")]
 
 
 def test_invites_go_where_they_are_needed(store):
