@@ -395,6 +395,18 @@ def test_an_invite_goes_to_the_study_that_it_was_given_for(visit, served):
     assert [sent.get("tacit-invite") for sent in headers] == [None, token]
 
 
+def test_in_the_frame_of_another_page_nothing_is_asked(visit, served, elsewhere):
+    folder, origin = elsewhere
+    served.study("framed", COLOUR, origins=[origin])
+    pages.write_bundle(folder, collector=served.url, studies=["framed"])
+    (folder / "around.html").write_text('<iframe src="index.html" width="600" height="600"></iframe>')
+    watched = visit(f"{origin}/around.html")
+    inside = watched.page.frame_locator("iframe")
+    inside.locator("text=shown inside another one").wait_for()
+    assert inside.locator("input").count() == 0
+    assert inside.locator("a[target=_blank]").get_attribute("href") == f"{origin}/index.html"
+
+
 def test_the_bundle_is_the_same_every_time_and_its_hashes_are_true(tmp_path):
     one, two = (
         pages.write_bundle(

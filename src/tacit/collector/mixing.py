@@ -21,7 +21,7 @@ from sqlalchemy import Column, Connection, Table, and_, delete, insert, select, 
 from tacit.collector.database import Database, explained, unusable
 from tacit.collector.schema import reports, studies, tokens
 
-MIXED = 5000  # rows by one transaction, so that reports do not wait long
+MIXED = 2000  # rows by one transaction, so that reports do not wait long
 TRIES = 40  # to find a study that nobody is just writing to
 PAUSE = 0.02
 LOG_PATIENCE = 0.5  # seconds that emptying SQLite's log may keep writers waiting for a reader

@@ -87,7 +87,7 @@ class Worker:
         self.pace = pace or Pace()
         self._clock = clock
         self._memories: dict[int, _Memory] = {}
-        self._swept = -float("inf")
+        self._sweep_at = -float("inf")
 
     def run(self, stop: threading.Event) -> None:
         """Work until told to stop; while the database is away, wait for it."""
@@ -113,11 +113,8 @@ class Worker:
                     break
                 done += self._attend(standing)
                 self._mix(standing)
-            if self._clock() - self._swept >= self.pace.sweep:
-                # Last, so that a study whose reports go as soon as it is closed has had its last estimate.
-                self.store.sweep()
-                self.store.tidy()
-                self._swept = self._clock()
+            # Last, so that a study whose reports go as soon as it is closed has had its last estimate.
+            self._sweep()
             here = {standing.key for standing in standings}
             self._memories = {key: kept for key, kept in self._memories.items() if key in here}
         return done
@@ -146,6 +143,16 @@ class Worker:
         if due.channel:
             memory.asked = memory.estimated
         return True
+
+    def _sweep(self) -> None:
+        """Take away what is to go, from the tables and from the files; it may take one twentieth of the time."""
+        now = self._clock()
+        if now < self._sweep_at:
+            return
+        self.store.sweep()
+        self.store.tidy()
+        after = self._clock()
+        self._sweep_at = after + max(self.pace.sweep, 20 * (after - now))
 
     def _mix(self, standing: Standing) -> None:
         """Sort what came to an open study since the last time; it may take one fiftieth of the time."""

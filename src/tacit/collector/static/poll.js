@@ -16,6 +16,7 @@ async function start() {
     Object.assign(page, await questions());
     document.title = page.title ?? page.studies[0].question.text;
     putLinks();
+    if (framed()) return put(main, heading(), alone());
     if (!usable()) return put(main, heading(), insecure());
     page.own = new Own(page.studies);
     await show();
@@ -46,6 +47,13 @@ function putLinks() {
 }
 
 const heading = () => page.title ? h("h1", { dir: "auto" }, page.title) : page.studies.length === 1 ? null : h("h1", {}, many(page.studies.length, "question"));
+
+// In another site's frame a browser gives the page a ledger of its own, one for each such site; and what is drawn over it decides
+// what people click.
+const framed = () => globalThis.top !== globalThis.self;
+
+const alone = () => h("div", { class: "note bad", role: "alert" }, h("p", {}, h("strong", {}, "Nothing can be sent from here. ")),
+  h("p", {}, "This page is shown inside another one. There it could not know what this device has answered before. ", h("a", { href: location.href, target: "_blank", rel: "noopener" }, "Open it by itself"), "."));
 
 const insecure = () => h("div", { class: "note bad", role: "alert" }, h("p", {}, h("strong", {}, "Nothing can be sent from here. ")),
   h("p", {}, "This page did not come over HTTPS, so somebody on the way could have changed it, and the browser withholds what an answer needs to be protected. Open the address with https://."));
