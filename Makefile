@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 SOURCES := pyproject.toml clients/python/pyproject.toml constraints.txt
 TESTS ?= tests
 
-.PHONY: help demo serve audit test check lint types imports docs bench accuracy adobest truncation real poisoning reference sketches wheels test-wheel test-plain vectors clean
+.PHONY: help demo serve audit test test-scale scale check lint types imports docs bench accuracy adobest truncation real poisoning reference sketches regression wheels test-wheel test-plain faults load vectors clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -15,7 +15,7 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/base: $(SOURCES) | $(BIN)/python
-	$(PIP) install -c constraints.txt -e clients/python -e '.[plot]'
+	$(PIP) install -c constraints.txt -e clients/python -e '.[plot,collector]'
 	@touch $@
 
 $(VENV)/dev: $(SOURCES) | $(BIN)/python
@@ -26,17 +26,26 @@ $(VENV)/bench: $(VENV)/base
 	$(PIP) install -c constraints.txt -e '.[plot,bench]'
 	@touch $@
 
-demo: $(VENV)/base  ## an adaptive study of 10,000 real devices, beside other policies
+demo: $(VENV)/base  ## an adaptive study of 10,000 real devices, beside other policies; then a collector that 300 people answer over HTTP
 	$(BIN)/tacit demo --plot demo.png
-
-serve: $(VENV)/dev  ## a collector that 300 people answer over HTTP, and its estimate: about half a minute
 	TACIT_PORT=0 $(BIN)/tacit serve --demo --people 300 --seconds 20
+
+serve: $(VENV)/base  ## a collector with a sample poll, to be looked at in a browser until Ctrl-C; 300 people answer beside you
+	$(BIN)/tacit serve --demo --people 300
 
 audit: $(VENV)/dev  ## known weaknesses of what is pinned; says so loudly when the advisories cannot be reached
 	$(BIN)/python .ci/audit
 
 test: $(VENV)/dev  ## all tests
 	$(BIN)/python -m pytest $(TESTS) -n auto
+
+$(VENV)/spark: $(VENV)/dev
+	$(PIP) install -c constraints.txt setuptools wheel
+	$(PIP) install -c constraints.txt --no-build-isolation -e '.[spark]'
+	@touch $@
+
+test-scale: $(VENV)/spark  ## the tests that need PySpark (450 MB) and Java
+	TACIT_REQUIRE=postgres,spark $(BIN)/python -m pytest tests/warehouse
 
 check: lint types imports test  ## what continuous integration runs
 
@@ -61,6 +70,14 @@ bench: $(VENV)/bench  ## speed beside other libraries, about ten minutes
 	$(BIN)/python benchmarks/nuts.py
 	$(BIN)/python benchmarks/sketches.py
 	$(BIN)/python benchmarks/poisoning.py
+	$(BIN)/python -m benchmarks.regression
+	$(BIN)/python -m benchmarks.regression_subsample
+
+scale: $(VENV)/spark  ## tables of up to 10^8 reports, and 10,000 categories: about an hour
+	$(BIN)/python benchmarks/scale.py --engines duckdb spark
+	$(BIN)/python benchmarks/scale.py --cases ids subsets hashed --rows 1000000 10000000
+	$(PIP) install -c constraints.txt -e '.[bench]'
+	$(BIN)/python benchmarks/large_k.py
 
 accuracy: $(VENV)/bench  ## accuracy beside other libraries; goes on where it stood, about an hour and a half in all
 	$(BIN)/python benchmarks/accuracy.py
@@ -85,6 +102,12 @@ poisoning: $(VENV)/dev  ## studies with hostile respondents; goes on where it st
 	$(BIN)/python -m experiments.poisoning.summary --write
 	$(BIN)/python -m experiments.poisoning.figures
 
+faults: $(VENV)/dev  ## 1,000 runs of a collector whose network and processes fail at random, about an hour and a half
+	$(BIN)/python tests/faults/fault_simulation.py --runs 1000 --workers 2
+
+load: $(VENV)/dev  ## how much a collector takes in, on SQLite and PostgreSQL; about ten minutes on a machine with nothing else to do
+	$(BIN)/python benchmarks/collector.py
+
 reference: $(VENV)/bench  ## long NUTS runs for the tests of the exact sampler, about ten minutes
 	$(BIN)/python tests/posterior/make_reference.py
 
@@ -94,6 +117,14 @@ sketches: $(VENV)/dev  ## the thesis' sketches and real streams; TACIT_DATA=DIR 
 	$(BIN)/python -m experiments.sketches.curves
 	$(BIN)/python -m experiments.sketches.figures
 	$(BIN)/python -m experiments.sketches.claims --write
+
+regression: $(VENV)/dev  ## the thesis' regressions; TACIT_DATA=DIR holds the data; goes on where it stood, about an hour on one core
+	$(BIN)/python -m experiments.regression.mixture_run
+	$(BIN)/python -m experiments.regression.mixture_summary --write
+	$(BIN)/python -m experiments.regression.mixture_figures
+	$(BIN)/python -m experiments.regression.subsample_run
+	$(BIN)/python -m experiments.regression.subsample_summary --write
+	$(BIN)/python -m experiments.regression.subsample_figures
 
 truncation: $(VENV)/dev  ## the experiment about numbers; goes on where it stood, about three hours on one core in all
 	$(BIN)/python -m experiments.adaptive_truncation.run

@@ -1,6 +1,6 @@
 """The experiment: every method on the same people, for epsilon 1, 2, 5 and 10.
 
-    python -m experiments.adaptive_truncation.run [--runs 400] [--few 30] [--method NAME] [--output FILE]
+    python -m experiments.adaptive_truncation.run [--runs 400] [--few 30] [--method NAME] [--workers 1] [--backend loky]
 
 A finished (epsilon, run, method) is one line of results/runs.jsonl, so the command may be stopped at any time and
 goes on where it stood. A line has
@@ -52,6 +52,7 @@ from experiments.adaptive_truncation.people import (
 )
 from rich.progress import track
 
+from experiments import parallel
 from tacit import simulate
 from tacit.models.information import clipped_information, finite_information
 from tacit.simulation import NumberSimulation
@@ -186,7 +187,14 @@ def finished(path: Path = RESULTS) -> list[Line]:
     return [json.loads(text) for text in path.read_text().splitlines(keepends=True) if text.endswith("\n")]
 
 
-def make(methods: list[str], runs: int, few: int, path: Path = RESULTS) -> None:
+def make(
+    methods: list[str],
+    runs: int,
+    few: int,
+    path: Path = RESULTS,
+    workers: int = 1,
+    backend: str = "loky",
+) -> None:
     """Add the lines that are missing."""
     path.parent.mkdir(exist_ok=True)
     if path.exists():
@@ -202,8 +210,9 @@ def make(methods: list[str], runs: int, few: int, path: Path = RESULTS) -> None:
     ]
     missing = [job for job in wanted if job not in there]
     with path.open("a") as out:
-        for job in track(missing, f"{len(missing)} lines"):
-            out.write(json.dumps(one(*job), separators=(",", ":")) + "\n")
+        made = parallel.each(one, missing, workers, backend)
+        for line in track(made, f"{len(missing)} lines", total=len(missing)):
+            out.write(json.dumps(line, separators=(",", ":")) + "\n")
             out.flush()
 
 
@@ -216,8 +225,16 @@ def main() -> None:
         "--method", choices=METHODS, action="append", help="this one only; may be given again"
     )
     parser.add_argument("--output", type=Path, default=RESULTS, help="the file of lines")
+    parallel.options(parser)
     options = parser.parse_args()
-    make(options.method or list(METHODS), options.runs, options.few, options.output)
+    make(
+        options.method or list(METHODS),
+        options.runs,
+        options.few,
+        options.output,
+        options.workers,
+        options.backend,
+    )
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ import numpy as np
 from experiments.adobest.grid import KAPPAS, RUNS, YEAR
 from experiments.adobest.matrices import Floats
 from experiments.adobest.reading import RESULTS, write
-from experiments.adobest.run import at_least_one
+from experiments.parallel import at_least_one
 from rich.progress import track
 
 from tacit import Categorical

@@ -1,6 +1,6 @@
 """The full grid: 18 cells, 50 runs, every method of the papers, at the true epsilon and with the published matrices.
 
-    python -m experiments.adobest.run [--runs 50] [--workers 2] [--cell K,EPSILON,RHO] [--output FILE]
+    python -m experiments.adobest.run [--runs 50] [--workers 2] [--backend loky] [--cell K,EPSILON,RHO] [--output FILE]
 
 A finished run of a cell is one line of results/grid.jsonl, so the command may be stopped at any time and goes on where
 it stood. A line has
@@ -19,12 +19,8 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
-import threading
-import time
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +30,8 @@ from experiments.adobest.choice import RULES
 from experiments.adobest.grid import CELLS, KAPPAS, RUNS, Cell, population
 from experiments.adobest.loop import METHODS, STEPS, run
 from rich.progress import track
+
+from experiments import parallel
 
 RESULTS = Path(__file__).parent / "results" / "grid.jsonl"
 VARIANTS = [(rule, kappa) for rule in (*STEPS, "faulty") for kappa in KAPPAS]
@@ -82,38 +80,23 @@ def finished(path: Path = RESULTS) -> list[Line]:
     return [json.loads(text) for text in path.read_text().splitlines(keepends=True) if text.endswith("\n")]
 
 
-def make(cells: list[Cell], runs: int, workers: int, path: Path = RESULTS) -> None:
+def make(cells: list[Cell], runs: int, workers: int, path: Path = RESULTS, backend: str = "loky") -> None:
     """Add the lines that are missing."""
     path.parent.mkdir(exist_ok=True)
     _trim(path)
     lines = finished(path)
     there = {(tuple(line["cell"]), line["run"]) for line in lines}
     missing = [(cell, number) for number in range(runs) for cell in cells if (cell, number) not in there]
-    if not missing:
-        return
-    with (
-        ProcessPoolExecutor(workers, initializer=follow, initargs=(os.getpid(),)) as pool,
-        path.open("a") as out,
-    ):
-        jobs = [pool.submit(one_run, *job) for job in missing]
-        try:
-            for job in track(as_completed(jobs), f"{len(missing)} runs", total=len(jobs)):
-                out.write(json.dumps(job.result(), separators=(",", ":")) + "\n")
+    made = track(
+        parallel.each(one_run, missing, workers, backend), f"{len(missing)} runs", total=len(missing)
+    )
+    try:
+        with path.open("a") as out:
+            for line in made:
+                out.write(json.dumps(line, separators=(",", ":")) + "\n")
                 out.flush()
-        except KeyboardInterrupt:
-            pool.shutdown(cancel_futures=True)
-            sys.exit("stopped; the same command goes on from here")
-
-
-def follow(parent: int) -> None:
-    """End this process soon after its parent has gone; without it, the workers of a killed command wait for ever."""
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(1)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
+    except KeyboardInterrupt:
+        sys.exit("stopped; the same command goes on from here")
 
 
 def _trim(path: Path) -> None:
@@ -139,22 +122,15 @@ def a_cell(text: str) -> Cell:
     return known[text]
 
 
-def at_least_one(text: str) -> int:
-    """A count."""
-    if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError("give a whole number from 1 on")
-    return int(text)
-
-
 def main() -> None:
     """Make the missing runs."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=at_least_one, default=RUNS, help="runs of every cell")
-    parser.add_argument("--workers", type=at_least_one, default=2, help="processes")
+    parser.add_argument("--runs", type=parallel.at_least_one, default=RUNS, help="runs of every cell")
+    parallel.options(parser, workers=2)
     parser.add_argument("--cell", type=a_cell, action="append", help="this cell only; may be given again")
     parser.add_argument("--output", type=Path, default=RESULTS, help="the file of lines")
     options = parser.parse_args()
-    make(options.cell or CELLS, options.runs, options.workers, options.output)
+    make(options.cell or CELLS, options.runs, options.workers, options.output, options.backend)
 
 
 if __name__ == "__main__":

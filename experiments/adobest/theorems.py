@@ -33,8 +33,8 @@ from experiments.adobest.loop import STEP, UPDATES, draw_report, langevin, likel
 from experiments.adobest.matrices import Floats, entries
 from experiments.adobest.nested import every_subset
 from experiments.adobest.reading import RESULTS, short, write
-from experiments.adobest.run import at_least_one
 from experiments.adobest.subsets import best_masks, mask_of, members
+from experiments.parallel import at_least_one
 from numba import njit
 from rich.progress import track
 

@@ -1,6 +1,6 @@
 """Every method on real answers: drawn from the shares of the data, everyone shuffled, and in the order of time.
 
-    TACIT_DATA=DIR python -m experiments.real.run [--data DIR] [--runs 10] [--workers 1] [--only NAME] [--output FILE]
+    TACIT_DATA=DIR python -m experiments.real.run [--runs 10] [--workers 1] [--backend loky] [--only NAME]
 
 A finished run of a cell is one line of results/real.jsonl, so the command may be stopped at any time and goes on where
 it stood. A cell is a data set, an order of the people, an epsilon and a number of people:
@@ -32,10 +32,7 @@ import argparse
 import json
 import os
 import sys
-import threading
 import time
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -44,6 +41,7 @@ import numpy.typing as npt
 from experiments.real import data, drift
 from rich.progress import track
 
+from experiments import parallel
 from tacit import Categorical, Evidence, Study, TacitError, posterior
 from tacit.channels import Channel
 from tacit.posterior import Posterior
@@ -223,7 +221,9 @@ def finished(path: Path = RESULTS) -> list[Line]:
     return [json.loads(text) for text in path.read_text().splitlines(keepends=True) if text.endswith("\n")]
 
 
-def make(folder: Path, cells: list[Cell], runs: int, workers: int, path: Path = RESULTS) -> None:
+def make(
+    folder: Path, cells: list[Cell], runs: int, workers: int, path: Path = RESULTS, backend: str = "loky"
+) -> None:
     """Add the lines that are missing: the first run of every cell, then the second, and so on."""
     for cell in cells:
         data.read(folder, cell.name)  # a missing file is told before anything is run
@@ -236,7 +236,8 @@ def make(folder: Path, cells: list[Cell], runs: int, workers: int, path: Path = 
         for cell in cells
         if number < cell.runs and (*cell.key, number) not in there
     ]
-    made = track(results(folder, missing, workers), f"{len(missing)} runs", total=len(missing))
+    jobs = [(folder, *job) for job in missing]
+    made = track(parallel.each(one_run, jobs, workers, backend), f"{len(missing)} runs", total=len(missing))
     try:
         with path.open("a") as out:
             for line in made:
@@ -246,42 +247,11 @@ def make(folder: Path, cells: list[Cell], runs: int, workers: int, path: Path = 
         sys.exit("stopped; the same command goes on from here")
 
 
-def results(folder: Path, missing: list[tuple[Cell, int]], workers: int) -> Iterator[Line]:
-    """The lines of these runs, as they are finished; one worker is this process itself."""
-    if workers == 1:
-        yield from (one_run(folder, *job) for job in missing)
-        return
-    with ProcessPoolExecutor(workers, initializer=follow, initargs=(os.getpid(),)) as pool:
-        try:
-            jobs = [pool.submit(one_run, folder, *job) for job in missing]
-            yield from (job.result() for job in as_completed(jobs))
-        finally:
-            pool.shutdown(cancel_futures=True)
-
-
-def follow(parent: int) -> None:
-    """End this process soon after its parent has gone; without it, the workers of a killed command wait for ever."""
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(1)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
 def _trim(path: Path) -> None:
     """Take away a last line that was cut off."""
     if path.exists():
         with path.open("rb+") as file:
             file.truncate(file.read().rfind(b"\n") + 1)
-
-
-def at_least_one(text: str) -> int:
-    """A count."""
-    if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError("give a whole number from 1 on")
-    return int(text)
 
 
 def main() -> None:
@@ -291,9 +261,9 @@ def main() -> None:
         "--data", type=Path, default=os.environ.get("TACIT_DATA", "data"), help="folder of the files"
     )
     parser.add_argument(
-        "--runs", type=at_least_one, default=RUNS, help="runs of every cell, at most those planned"
+        "--runs", type=parallel.at_least_one, default=RUNS, help="runs of every cell, at most those planned"
     )
-    parser.add_argument("--workers", type=at_least_one, default=1, help="processes")
+    parallel.options(parser)
     parser.add_argument(
         "--only", choices=data.SOURCES, action="append", help="this data set; may be given again"
     )
@@ -301,7 +271,7 @@ def main() -> None:
     options = parser.parse_args()
     cells = [cell for cell in CELLS if not options.only or cell.name in options.only]
     try:
-        make(options.data, cells, options.runs, options.workers, options.output)
+        make(options.data, cells, options.runs, options.workers, options.output, options.backend)
     except TacitError as error:
         print(f"{error.message}: {error.hint}", file=sys.stderr)
         sys.exit(2)

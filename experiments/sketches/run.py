@@ -1,6 +1,6 @@
 """Runs of the whole grid of the thesis, one line of results/grid.jsonl each.
 
-    python -m experiments.sketches.run [--runs 20] [--output FILE]
+    python -m experiments.sketches.run [--runs 20] [--workers 1] [--backend loky] [--output FILE]
 
 A finished run is one line, so the command may be stopped at any time and goes on where it stood. A line has `run`
 (its seed) and `error`: the sums of the relative errors of all queries so far, divided by their number in all
@@ -18,7 +18,9 @@ from typing import Any
 import numpy as np
 from experiments.sketches.grid import FULL, RUNS, Size
 from experiments.sketches.loop import run
-from rich.progress import Progress
+from rich.progress import track
+
+from experiments import parallel
 
 RESULTS = Path(__file__).parent / "results" / "grid.jsonl"
 
@@ -37,7 +39,7 @@ def finished(path: Path = RESULTS) -> list[dict[str, Any]]:
     return [json.loads(text) for text in path.read_text().splitlines(keepends=True) if text.endswith("\n")]
 
 
-def make(runs: int, path: Path = RESULTS, size: Size = FULL) -> None:
+def make(runs: int, path: Path = RESULTS, size: Size = FULL, workers: int = 1, backend: str = "loky") -> None:
     """Add the lines that are missing."""
     path.parent.mkdir(exist_ok=True)
     there = finished(path)
@@ -45,10 +47,9 @@ def make(runs: int, path: Path = RESULTS, size: Size = FULL) -> None:
     if path.exists():
         with path.open("rb+") as file:
             file.truncate(file.read().rfind(b"\n") + 1)
-    with path.open("a") as out, Progress() as bars:
-        whole = bars.add_task(f"{len(missing)} runs", total=len(missing) * size.checkpoints)
-        for number in missing:
-            line = one_run(number, size, lambda part: bars.advance(whole))
+    made = parallel.each(one_run, [(number, size) for number in missing], workers, backend)
+    with path.open("a") as out:
+        for line in track(made, f"{len(missing)} runs", total=len(missing)):
             out.write(json.dumps(line, separators=(",", ":")) + "\n")
             out.flush()
 
@@ -58,8 +59,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=RUNS, help="how many runs in all")
     parser.add_argument("--output", type=Path, default=RESULTS, help="the file of lines")
+    parallel.options(parser)
     options = parser.parse_args()
-    make(options.runs, options.output)
+    make(options.runs, options.output, workers=options.workers, backend=options.backend)
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ import io
 import json
 import zipfile
 import zlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
@@ -38,9 +39,10 @@ from tacit.arrays import Floats, Integers
 from tacit.channels import Channel
 from tacit.errors import TacitError
 from tacit.likelihood import Likelihood, MomentLikelihood, SumLikelihood, TableLikelihood
-from tacit_client import check
+from tacit_client import Round, check
 
 MAX_DISTINCT = 2**17
+_FACTOR = 0x9E3779B97F4A7C15  # odd, with its bits well mixed; any number would be right
 FORMAT = 1
 
 
@@ -92,10 +94,24 @@ def _channel(channel: object) -> Channel[Any]:
 
 
 def _distinct(rows: Integers, counts: Integers) -> tuple[Integers | None, Integers | None]:
-    distinct, where = np.unique(rows, axis=0, return_inverse=True)
-    if len(distinct) > MAX_DISTINCT:
+    """Distinct reports in increasing order with the sums of their counts, unless they are more than MAX_DISTINCT.
+
+    Sorting rows is slow, sorting one key for each is not. Different keys mean different reports; that the same key
+    means the same report is checked.
+    """
+    flat = rows.reshape(len(rows), -1)
+    factors = np.cumprod(np.full(flat.shape[1], _FACTOR, dtype=np.uint64))
+    keys = flat.astype(np.uint64) @ factors
+    _, first, where = np.unique(keys, return_index=True, return_inverse=True)
+    if len(first) > MAX_DISTINCT:
         return None, None
-    return distinct, np.bincount(where.ravel(), weights=counts).astype(np.int64)
+    if (flat[first[where]] != flat).any():
+        _, first, where = np.unique(flat, axis=0, return_index=True, return_inverse=True)
+        if len(first) > MAX_DISTINCT:
+            return None, None
+    order = np.lexsort(flat[first].T[::-1])
+    sums = np.bincount(where.ravel(), weights=counts)[order]
+    return rows[first[order]], sums.astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -150,6 +166,35 @@ class Evidence:
         if counts is None:
             raise arrays.refuse(counts, "counts", "give how often each report was made, or use add")
         return self + Evidence((Tally.of(_channel(channel), reports, counts),))
+
+    @classmethod
+    def from_table(
+        cls,
+        source: object,
+        rounds: Iterable[Round],
+        *,
+        engine: str = "duckdb",
+        table: str = "reports",
+        study: str | None = None,
+        skip_bad: bool = False,
+        check_ids: bool = True,
+    ) -> Evidence:
+        """The evidence of a table of reports: files, a data frame, or a table of a database, see `tacit.warehouse`.
+
+        The text columns are `study`, `round` (the id of one of `rounds`) and `value`; an `id` is optional. The
+        counting is done by the engine: "duckdb", "sqlite", "postgres" or "spark".
+        """
+        from tacit import warehouse  # built on this module; the engines are optional packages
+
+        return warehouse.aggregate(
+            source,
+            rounds,
+            engine=engine,
+            table=table,
+            study=study,
+            skip_bad=skip_bad,
+            check_ids=check_ids,
+        ).evidence
 
     def __add__(self, other: Evidence) -> Evidence:
         if not isinstance(other, Evidence):

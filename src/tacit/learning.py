@@ -25,7 +25,7 @@ from tacit.models import Categorical, LocationScale
 from tacit.policies import Policy, truncation
 from tacit.policies import policy as policies_by_name
 from tacit.policies.truncation import Grid, NumberPolicy
-from tacit.posterior import SAMPLERS, NumberPosterior, Posterior, choose, numbers, require_size, smc
+from tacit.posterior import MANY, SAMPLERS, NumberPosterior, Posterior, choose, numbers, require_size, smc
 from tacit.posterior.numbers import PARTICLES, CellTarget, cell_table, grown
 from tacit_client import Question, check
 
@@ -63,6 +63,13 @@ class Learner(Protocol):
         """The model for `study.json`."""
 
 
+def usual_policy(question: Question) -> str:
+    """What chooses the channels where nobody says what shall."""
+    if question.numeric:
+        return "information"
+    return "risk" if len(question.labels) <= MANY else "static-hashed"
+
+
 @dataclass(frozen=True)
 class CategoryLearner:
     """The shares of labels: a categorical model, one of its samplers, a policy over finite channels."""
@@ -79,7 +86,7 @@ class CategoryLearner:
     ) -> CategoryLearner:
         """Checked against each other."""
         k = len(question.labels)
-        chosen = policies_by_name("risk" if policy is None else policy, kappa)
+        chosen = policies_by_name(usual_policy(question) if policy is None else policy, kappa)
         given = Categorical(k) if model is None else model
         if not isinstance(given, Categorical) or given.k != k:
             raise TacitError(
@@ -88,15 +95,23 @@ class CategoryLearner:
                 argument="model",
                 hint=f"give a Categorical of {k} categories",
             )
-        require_size(given)
-        name = choose(Evidence(), method)
-        if chosen.adaptive or method == "sgld":
+        # A policy that looks at draws gets them from a sampler that goes on from round to round.
+        name = choose(Evidence(), method) if chosen.adaptive else choose(Evidence(), method, k)
+        require_size(given, name)
+        if chosen.adaptive and name == "product":
+            raise TacitError(
+                "argument_invalid",
+                "product has no state that goes on from round to round",
+                argument="method",
+                hint="leave method out, or take a static policy such as static-hashed",
+            )
+        if name != "product" and (chosen.adaptive or method == "sgld"):
             SAMPLERS[name].init(given, Evidence(), np.random.default_rng(0))
         return cls(given, chosen, method, epsilon)
 
     def first(self, rng: np.random.Generator) -> Channel[Any]:
         """The static channel, since nothing is known."""
-        static = "static-srr" if self.policy.name == "static-srr" else "static-subset"
+        static = "static-subset" if self.policy.adaptive else self.policy.name
         even = np.full((1, self.model.k), 1 / self.model.k)
         return policies_by_name(static).choose(even, self.epsilon, 1, rng)
 
@@ -170,7 +185,7 @@ class NumberLearner:
                 hint='give "normal", "logistic", "laplace", "student:5" or a tacit.Normal(...)',
             )
         grid = Grid(str(question.lowest), str(question.highest), str(question.step))
-        chosen = truncation.policy("information" if policy is None else policy, given.family, grid)
+        chosen = truncation.policy(usual_policy(question) if policy is None else policy, given.family, grid)
         return cls(given, chosen, epsilon)
 
     def first(self, rng: np.random.Generator) -> Channel[Any]:

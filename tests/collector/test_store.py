@@ -391,3 +391,11 @@ def test_a_file_that_is_no_database_is_refused(tmp_path):
 def test_only_the_owner_reads_the_file(tmp_path):
     Store.open(f"sqlite:///{tmp_path}/a.db").close()
     assert (tmp_path / "a.db").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize(("k", "policy"), [(500, "risk"), (501, "static-hashed"), (10_000, "static-hashed")])
+def test_a_study_of_many_categories_begins_with_a_policy_that_can_learn_them(k, policy):
+    question = {"text": "Which?", "labels": [f"item {i}" for i in range(k)]}
+    settings = StudySettings.read({"name": "big", "question": question, "epsilon": "1"})
+    assert settings.policy == policy
+    assert settings.begin().round.channel.k == k

@@ -160,6 +160,17 @@ def test_a_number_is_learned(store):
     assert found["low"]["mu"] < found["estimate"]["mu"] < found["high"]["mu"]
 
 
+def test_many_categories_are_learned_by_moments(store, monkeypatch):
+    store.create_study(settings(k=12))
+    store.submit(submissions(store, "tea", 90))
+    Worker(store).look()
+    assert newest(store)["diagnostics"]["method"] == "exact"
+    monkeypatch.setattr(worker, "DETAIL", 500)
+    store.submit(submissions(store, "tea", 90, seed=1))
+    assert look(store) == 1
+    assert newest(store)["diagnostics"]["method"] == "moments"
+
+
 # What is due
 
 

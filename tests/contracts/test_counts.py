@@ -74,6 +74,18 @@ def test_the_limit_itself():
     assert above == Evidence().add(channel, singles)
 
 
+@pytest.mark.parametrize("factor", [0, 1, tacit.evidence._FACTOR])
+def test_distinct_reports_do_not_depend_on_their_keys(factor, monkeypatch):
+    """Even when all reports have the same key."""
+    monkeypatch.setattr(tacit.evidence, "_FACTOR", factor)
+    for channel in CHANNELS:
+        rows, counts, _ = listed(channel, 3)
+        (tally,) = Evidence().add_counts(channel, rows, counts).tallies
+        distinct, where = np.unique(rows, axis=0, return_inverse=True)
+        assert tally.reports.tolist() == distinct.tolist()
+        assert tally.counts.tolist() == np.bincount(where.ravel(), counts).tolist()
+
+
 @given(st.integers(0, 10**6), st.integers(2, 256), st.integers(1, 40))
 @settings(max_examples=30, deadline=None)
 def test_compiled_tallies_of_hashed_reports(seed, buckets, k):

@@ -5,7 +5,6 @@ import importlib
 import json
 import math
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -341,14 +340,12 @@ def test_populations_can_be_made_again():
 
 
 @pytest.fixture
-def without_processes(monkeypatch):
-    """The pool as threads, and runs that say only which they are."""
-    monkeypatch.setattr(grid_run, "ProcessPoolExecutor", ThreadPoolExecutor)
-    monkeypatch.setattr(grid_run, "follow", lambda parent: None)
+def without_work(monkeypatch):
+    """Runs that say only which they are."""
     monkeypatch.setattr(grid_run, "one_run", lambda cell, number: {"cell": list(cell), "run": number})
 
 
-@pytest.mark.usefixtures("without_processes")
+@pytest.mark.usefixtures("without_work")
 def test_the_grid_goes_on_where_it_stood(tmp_path):
     path = tmp_path / "grid.jsonl"
     grid_run.make(CELLS[:2], 2, 1, path)
@@ -364,7 +361,7 @@ def test_the_grid_goes_on_where_it_stood(tmp_path):
     assert path.read_text() == before
 
 
-@pytest.mark.usefixtures("without_processes")
+@pytest.mark.usefixtures("without_work")
 def test_a_file_of_half_a_line_starts_anew(tmp_path):
     path = tmp_path / "grid.jsonl"
     path.write_text('{"cell": [10')

@@ -30,7 +30,8 @@ Server = Annotated[str, typer.Option(envvar="TACIT_SERVER", help="Address of the
 KeyFile = Annotated[
     Path | None,
     typer.Option(
-        envvar="TACIT_ADMIN_KEY_FILE", help="File of the administrator's key [tacit-collector.db.key]."
+        envvar="TACIT_ADMIN_KEY_FILE",
+        help="File of the administrator's key; tacit-collector.db.key if left out.",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
@@ -86,8 +87,11 @@ def create(
     lowest: Annotated[str | None, typer.Option(help="For a number: the lowest answer.")] = None,
     highest: Annotated[str | None, typer.Option(help="For a number: the highest answer.")] = None,
     step: Annotated[str | None, typer.Option(help="For a number: the step between answers.")] = None,
-    policy: Annotated[str | None, typer.Option(help="What chooses the channels [risk; information].")] = None,
-    model: Annotated[str | None, typer.Option(help="For a number: its law [normal].")] = None,
+    policy: Annotated[
+        str | None,
+        typer.Option(help="What chooses the channels; left out, it is that of tacit.Study."),
+    ] = None,
+    model: Annotated[str | None, typer.Option(help="For a number: its law; normal if left out.")] = None,
     expected: Annotated[int, typer.Option(help="How many reports are planned for.")] = 10_000,
     invited: Annotated[bool, typer.Option("--invited", help="Take reports with invites only.")] = False,
     private: Annotated[

@@ -164,9 +164,9 @@ def simulate(
     policy: Annotated[
         str | None,
         typer.Option(
-            help="static-srr, static-subset, semi:0.9, fisher, entropy, tv_posterior, tv_marginal, mse, "
-            "honest or risk [risk]; of a number: information, information:mu, information:sigma, truncation "
-            "or static [information]."
+            help="static-srr, static-subset, static-hashed, semi:0.9, fisher, entropy, tv_posterior, tv_marginal, mse, "
+            "honest or, if left out, risk; of a number: information:mu, information:sigma, truncation, "
+            "static or, if left out, information."
         ),
     ] = None,
     kappa: Annotated[

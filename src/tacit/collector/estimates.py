@@ -21,10 +21,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tacit import poisoning
 from tacit.arrays import Floats
 from tacit.collector import bounds
 from tacit.collector.settings import plain_question
+from tacit.errors import TacitError
+from tacit.poisoning import gauge
 from tacit.posterior import NumberPosterior, Posterior
 from tacit.study import Study
 from tacit_client import Round
@@ -61,15 +62,6 @@ def estimate(
     }
     made["history"] = _history(made, before)
     return made
-
-
-def _poisoning(study: Study) -> dict[str, Any] | None:
-    """How far a hundredth of the reports, were they fakes, could have pushed each estimate."""
-    if not len(study.evidence) or len(study.question.labels) > GAUGED:
-        return None
-    found = poisoning.gauge(study).record()
-    pushes = {name: _known(values) for name, values in found.items() if isinstance(values, list)}
-    return {"fakes": found["fakes"], "n": found["n"], **pushes}
 
 
 def _categories(study: Study) -> dict[str, Any]:
@@ -193,6 +185,20 @@ def _cut_words(table: Binned, unit: str) -> str:
     return f"asks in which of {table.k} intervals the number lies, cut from {cuts[0]} to {cuts[-1]} {unit}"
 
 
+def _poisoning(study: Study) -> dict[str, Any] | None:
+    """How far fake reports, one for each hundred, could push each estimate; None where that is not known."""
+    if not len(study.evidence) or len(study.question.labels) > GAUGED:
+        return None
+    try:
+        record = gauge(study, posterior=study.posterior()).record()
+    except TacitError:  # the channel of a matrix of one's own, say; the estimate stands all the same
+        return None
+    return {
+        name: [None if v is None else _plain(v) for v in value] if isinstance(value, list) else value
+        for name, value in record.items()
+    }
+
+
 def _history(made: dict[str, Any], before: dict[str, Any] | None) -> list[dict[str, Any]]:
     """Past estimates and this one, thinned to what fits; those that are left are spread evenly over log n."""
     past = list(before["history"]) if before else []
@@ -221,11 +227,6 @@ def _most(values: Floats, end: Any) -> float:
 
 def _pair(point: Floats) -> dict[str, Any]:
     return {"mu": _plain(point[0]), "sigma": _plain(point[1])}
-
-
-def _known(values: list[float | None]) -> list[float | None]:
-    """What `_plain` makes of the numbers that are known."""
-    return [None if value is None else _plain(value) for value in values]
 
 
 def _plain(value: npt.ArrayLike) -> Any:

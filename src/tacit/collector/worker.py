@@ -28,12 +28,14 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from tacit.collector import estimates
 from tacit.collector.published import Standing
 from tacit.collector.store import Store
 from tacit.errors import TacitError
+from tacit.evidence import Evidence
+from tacit.posterior import MANY
 from tacit.study import Study
 from tacit_client import Round
 
@@ -41,6 +43,7 @@ log = logging.getLogger("tacit.collector.worker")
 
 RETRY = 60.0  # seconds before a study that failed is tried again, twice as long each time
 LONGEST_RETRY = 3600.0
+DETAIL = 10**6  # distinct reports x categories up to which each report's likelihood is used, and not moments
 
 
 @dataclass(frozen=True)
@@ -186,7 +189,12 @@ def refreshed(store: Store, standing: Standing, ask: bool) -> bool:
     arguments = standing.settings.arguments()
     del arguments["question"], arguments["name"]
     study = Study.resumed(
-        [_read(text) for text in texts], evidence, standing.full_at, seed=len(evidence), **arguments
+        [_read(text) for text in texts],
+        evidence,
+        standing.full_at,
+        method=_method(evidence),
+        seed=len(evidence),
+        **arguments,
     )
     if ask:
         study.advance()
@@ -207,20 +215,44 @@ def _estimate(store: Store, standing: Standing, study: Study, by_round: Sequence
     return store.save_estimate(standing, len(study.evidence), payload)
 
 
+def _method(evidence: Evidence) -> str:
+    """Moments say nearly as much of many categories, in seconds where all distinct reports take minutes.
+
+    Above MANY categories "auto" is of this kind by itself.
+    """
+    k = evidence.k or 0
+    kept = sum(len(tally.counts) for tally in evidence.tallies if tally.counts is not None)
+    return "moments" if kept * k > DETAIL and k <= MANY else "auto"
+
+
 @lru_cache(1024)
 def _read(text: str) -> Round:
     return Round.from_json(text)
 
 
+class _Told(BaseException):
+    """This process was told to end. What it has begun is undone, and done again by the next one."""
+
+
 def run(url: str, pace: Pace | None = None) -> None:
-    """Work on a database until SIGTERM or SIGINT; what is begun is finished first."""
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
-    with suppress(AttributeError, OSError):
-        os.nice(5)  # requests come first
-    store = Store.open(url)
+    """Work on a database until SIGTERM or SIGINT."""
+    numbers = (signal.SIGTERM, signal.SIGINT)
+    store = None
     try:
-        Worker(store, pace).run(stop)
+        for number in numbers:
+            signal.signal(number, _end)
+        with suppress(AttributeError, OSError):
+            os.nice(5)  # requests come first
+        store = Store.open(url)
+        Worker(store, pace).run(threading.Event())
+    except _Told:
+        return
     finally:
-        store.close()
+        for number in numbers:
+            signal.signal(number, signal.SIG_IGN)
+        if store is not None:
+            store.close()
+
+
+def _end(*_: object) -> NoReturn:
+    raise _Told

@@ -4,6 +4,7 @@
 | --- | --- |
 | static-srr | standard randomised response, always |
 | static-subset | subset response of the best size, always |
+| static-hashed | local hashing, always: for many categories |
 | semi:A | RRRR on the fewest likeliest categories with mass A, at one posterior draw (Thompson sampling) |
 | fisher, entropy, tv_posterior, tv_marginal, mse, honest | RRRR on the best subset by that utility, at one draw |
 | risk | coarse subset response with the least expected error, see `risk` |
@@ -31,6 +32,7 @@ from tacit_client import check
 STATIC: dict[str, Callable[[int, float], Channel[Any]]] = {
     "static-srr": channels.srr,
     "static-subset": channels.subset,
+    "static-hashed": channels.hashed,
 }
 
 

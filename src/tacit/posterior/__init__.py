@@ -1,4 +1,4 @@
-"""Posteriors: draws of theta given Evidence, by one of four samplers with one contract.
+"""Posteriors: draws of theta given Evidence, by samplers with one contract, or at once.
 
 A sampler is a module with `init(model, evidence, rng, chains) -> state` and
 `step(state, evidence, rng, new) -> (state, info)`. States are frozen; `log_theta` (chains, K) and `log_rho` (chains,)
@@ -10,6 +10,7 @@ are their draws.
 | moments | the same on the Gaussian law of the tallies | many categories, or too many distinct reports |
 | gibbs | the papers' data augmentation | small checks |
 | sgld | the papers' stochastic gradient Langevin dynamics | comparison |
+| product | independent draws, from the tallies of channels with a cell for each category | more than 500 categories |
 | smc | sequential Monte Carlo, which also gives the log evidence | comparing priors, up to some twenty categories |
 
 The location and scale of a number are drawn by sequential Monte Carlo; see `numbers` and `smc`.
@@ -36,7 +37,7 @@ from tacit.arrays import Floats
 from tacit.errors import TacitError
 from tacit.evidence import Evidence
 from tacit.models import Categorical, LocationScale
-from tacit.posterior import exact, gibbs, numbers, particles, sgld
+from tacit.posterior import exact, gibbs, numbers, particles, product, sgld
 from tacit.posterior.checks import predictive_check
 from tacit.posterior.numbers import NumberPosterior
 from tacit.posterior.shape import Fit, NumberCheck
@@ -45,7 +46,9 @@ from tacit.rng import generator
 from tacit_client import check
 
 SAMPLERS: dict[str, ModuleType] = {"exact": exact, "moments": exact, "gibbs": gibbs, "sgld": sgld}
-MAX_CATEGORIES = 2000
+MAX_CATEGORIES = 2000  # of samplers with a metric, a K x K matrix
+MANY = 500  # categories above which "auto" is "product"
+MOST = 2**15  # categories of "product": a thousand draws are 250 MB
 EXACT_ENTRIES = 2 * 10**7  # rows x K above which "auto" goes by moments
 
 
@@ -108,7 +111,6 @@ def _sample_categories(
     seed: object,
     progress: Callable[[int, int], object],
 ) -> Posterior:
-    require_size(model)
     if len(evidence) and evidence.categories() != model.k:
         raise TacitError(
             "channel_mismatch",
@@ -120,7 +122,10 @@ def _sample_categories(
     rng = generator(seed, "seed")
     if method == "smc" and len(evidence):
         return particles.sample(model, evidence, count, rng)
-    name = choose(evidence, "auto" if method == "smc" else method)
+    name = choose(evidence, "auto" if method == "smc" else method, model.k)
+    require_size(model, name)
+    if name == "product":
+        return product.sample(model, evidence, count, rng)
     sampler = SAMPLERS[name]
     state = sampler.init(model, evidence, rng, moments=name == "moments")
     chains = len(state.log_theta)
@@ -166,8 +171,11 @@ def sensitivity(
     }
 
 
-def choose(evidence: Evidence, method: str) -> str:
-    """The sampler that `method` stands for; refused when the evidence lacks what it needs."""
+def choose(evidence: Evidence, method: str, k: int = 0) -> str:
+    """What `method` stands for, with k categories; refused when the evidence lacks what it needs."""
+    many = k > MAX_CATEGORIES or (k > MANY and product.fits(evidence))
+    if method == "product" or (method == "auto" and many):
+        return "product"
     if method == "auto":
         return "exact" if _fits(evidence) else "moments"
     if not isinstance(method, str) or method not in SAMPLERS:
@@ -175,7 +183,7 @@ def choose(evidence: Evidence, method: str) -> str:
             "argument_invalid",
             f"method is {check.shown(method)}",
             argument="method",
-            hint=f"give one of auto, {', '.join(SAMPLERS)}",
+            hint=f"give one of auto, {', '.join(SAMPLERS)}, product",
         )
     if method != "moments" and not evidence.exact:
         raise TacitError(
@@ -193,14 +201,16 @@ def _fits(evidence: Evidence) -> bool:
     return evidence.exact and rows * (evidence.k or 0) <= EXACT_ENTRIES
 
 
-def require_size(model: Categorical) -> None:
-    """Refuse a model whose metric, a K x K matrix, is out of proportion."""
-    if model.k > MAX_CATEGORIES:
+def require_size(model: Categorical, method: str) -> None:
+    """Refuse a model that is out of proportion: a metric is a K x K matrix, draws of "product" are K numbers each."""
+    most = MOST if method == "product" else MAX_CATEGORIES
+    if model.k > most:
         raise TacitError(
             "argument_invalid",
             f"the model has {model.k} categories",
             argument="model",
-            hint=f"posteriors are for up to {MAX_CATEGORIES}; Evidence.moments() estimates any number",
+            hint=f"{method} is for up to {most}"
+            + (", product for more" if most < MOST else "; Evidence.moments() estimates any number"),
         )
 
 

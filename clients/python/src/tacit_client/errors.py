@@ -15,6 +15,7 @@ CODES = {
     "argument_invalid": "An argument has the wrong type, shape or range.",
     "answer_unknown": "The answer is none of the question's labels, or no number of its scale.",
     "report_impossible": "The channel cannot produce this report.",
+    "table_unreadable": "A table of reports cannot be read, is empty, or lacks a column.",
     "too_many_reports": "A channel has too many reports to list them all.",
     "message_too_large": "A message is longer than 1 MiB; it was not parsed.",
     "message_malformed": "A message is not UTF-8 JSON made of objects, lists and strings.",
