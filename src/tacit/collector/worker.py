@@ -10,6 +10,7 @@ Rounds grow geometrically and so do the refreshes, so the reports read in all ar
 | what | when |
 | --- | --- |
 | next channel | the round is full, or it is `max_age` old and `slow_growth` more reports came |
+| sorting | a minute has passed and reports came, or the study is closed: then nothing in the files tells their order |
 | estimate | `growth` more reports came, or any in `patience`; at once for an erased report or a closing study |
 
 Between two estimates lies `rest` at least, and more for studies whose refresh takes long. One process works at a time;
