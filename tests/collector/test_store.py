@@ -169,6 +169,8 @@ def test_a_token_of_a_poll_is_good_for_one_report_to_each_study(store):
     assert codes(store.submit([mine["a"][0], mine["b"][0]])) == [None, None]
     assert codes(store.submit([mine["a"][1], mine["b"][1]])) == ["invite_used", "invite_used"]
     assert codes(store.submit(submissions(store, "c", 1))) == [None]
+    told = [(name, what) for _, name, what in store.actions() if "invites" in what]
+    assert told == [("a", "1 invites, with the poll p"), ("b", "1 invites, with the poll p")]
 
 
 def test_invites_go_where_they_are_needed(store):
@@ -317,7 +319,7 @@ def test_stored_reports_lie_in_the_order_of_their_ids(store):
     if not store.sqlite:
         assert scalar(store, "SELECT count(DISTINCT xmin::text) FROM reports") == 20
         assert scalar(store, "SELECT count(*) FROM reports") == 60
-        store.settle(scalar(store, "SELECT id FROM studies"))
+        store.mix(scalar(store, "SELECT id FROM studies"))
         assert scalar(store, "SELECT count(DISTINCT xmin::text) FROM reports") == 1
     with store.read() as connection:
         order = "" if store.sqlite else " ORDER BY ctid"

@@ -287,7 +287,7 @@ def test_erasures_and_reports_at_once_keep_the_count(store, url):
 
 
 @pytest.mark.parametrize("url", ["postgres"], indirect=True)
-def test_what_is_erased_while_rows_are_written_anew_is_erased(store):
+def test_what_is_erased_while_rows_are_mixed_is_erased(store):
     store.create_study(settings())
     reports = submissions(store, "tea", 4000)
     store.submit(reports)
@@ -297,7 +297,7 @@ def test_what_is_erased_while_rows_are_written_anew_is_erased(store):
     def work(i):
         if i == 0:
             for _ in range(6):
-                store.settle(key)
+                store.mix(key)
         else:
             for s in reports[i:400:3]:
                 store.erase("tea", s.id.hex())

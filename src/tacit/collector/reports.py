@@ -53,8 +53,6 @@ _UNNESTED = text(
     "CAST(:id AS bytea[]), CAST(:round AS integer[]), CAST(:value AS text[])) "
     "ON CONFLICT DO NOTHING RETURNING study, id"
 )
-# An update passes over a row that is just being written anew: what erases waits for what settles.
-_SETTLING = text("SELECT pg_advisory_xact_lock(502809, :key)")
 
 
 class Asked(NamedTuple):
@@ -192,8 +190,6 @@ class Reports(Database):
                 new = tombstone.on_conflict_do_nothing().returning(reports.c.id)
                 if connection.execute(new).first() is not None:
                     return
-            elif not self.sqlite:
-                connection.execute(_SETTLING, {"key": door.key})
             here = (reports.c.study == door.key) & (reports.c.id == id_)
             gone = update(reports).where(here, reports.c.value.is_not(None)).values(round=None, value=None)
             if connection.execute(gone).rowcount:
@@ -254,26 +250,6 @@ class Reports(Database):
         with self.read() as connection:
             for row in connection.execution_options(yield_per=10_000).execute(asked):
                 yield row[0], row[1]
-
-    def settle(self, key: int) -> None:
-        """Write a closed study's reports anew, sorted by their random ids.
-
-        In PostgreSQL rows lie in the order in which they came, and name their transaction: now all name the same.
-        SQLite keeps them by id from the start.
-        """
-        if self.sqlite:
-            return
-        with self.write() as connection:
-            connection.execute(_SETTLING, {"key": key})
-            connection.execute(
-                text(
-                    "WITH gone AS (DELETE FROM reports WHERE study = :key RETURNING study, id, round, value) "
-                    "INSERT INTO reports SELECT study, id, round, value FROM gone ORDER BY id"
-                ),
-                {"key": key},
-            )
-        with self.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-            connection.execute(text("VACUUM reports"))
 
 
 def _refused(door: Door | None, s: Submission) -> str | None:

@@ -20,12 +20,13 @@ from sqlalchemy import URL, not_, update
 
 from tacit.collector.catalog import Catalog
 from tacit.collector.database import connect, migrate, unusable
+from tacit.collector.mixing import Mixing
 from tacit.collector.published import Published
 from tacit.collector.reports import Reports
 from tacit.collector.schema import pulse
 
 
-class Store(Catalog, Reports, Published):
+class Store(Catalog, Reports, Published, Mixing):
     """One database. Safe for several threads; each process opens its own."""
 
     @classmethod
