@@ -141,8 +141,11 @@ class Archiver:
     def erase(self) -> None:
         """Write the parts anew that hold erased reports, without these."""
         for key, ids in self._store.pending().items():
-            for rnd in self._store.sealed(key):
-                self._erase_in(rnd, ids)
+            try:
+                for rnd in self._store.sealed(key):
+                    self._erase_in(rnd, ids)
+            except Changed:
+                continue  # the study was deleted, or it is for the next pass
             self._store.erased(key, ids)
             self._step("erased")
 

@@ -26,6 +26,7 @@ from sqlalchemy import (
     text,
     update,
 )
+from sqlalchemy.exc import IntegrityError
 
 from tacit.collector.database import Database
 from tacit.collector.places import Place, open_place, unusable
@@ -91,6 +92,14 @@ class Archives(Database):
     def bind_archive(self, place: Place) -> None:
         """Take a place for this collector's archive, or know it again; refused if it is another's."""
         found = read_mark(place)
+        try:
+            mark = self._bind(place, found)
+        except IntegrityError:
+            raise unusable("another archiver has just taken a place", place.url) from None
+        if found is None:
+            place.write(MARK, json.dumps({"archive": mark, "format": 1}).encode())
+
+    def _bind(self, place: Place, found: str | None) -> str:
         with self.write() as connection:
             row = connection.execute(select(archive.c.mark)).one_or_none()
             if row is None and found is None:
@@ -101,9 +110,7 @@ class Archives(Database):
                 raise unusable("it does not bear the mark of this collector: is its disk there?", place.url)
             else:
                 connection.execute(update(archive).values(url=place.url))
-            mark = connection.execute(select(archive.c.mark)).scalar_one()
-        if found is None:
-            place.write(MARK, json.dumps({"archive": mark, "format": 1}).encode())
+            return str(connection.execute(select(archive.c.mark)).scalar_one())
 
     def seal(self, limit: int) -> None:
         """Take no more reports to rounds that another had followed by the hour `limit`, or whose study was closed."""
@@ -179,7 +186,10 @@ class Archives(Database):
                 data = (Evidence.from_bytes(bytes(row.evidence)) + more).to_bytes()
                 connection.execute(update(archives).where(here).values(n=row.n + len(ids), evidence=data))
 
-        self.transact(work)
+        try:
+            self.transact(work)
+        except IntegrityError:  # an archiver that has lost its turn without knowing was faster
+            raise Changed from None
 
     def _remove(self, connection: Connection, rnd: Sealed, ids: Sequence[bytes]) -> int:
         if self.sqlite:
