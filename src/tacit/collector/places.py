@@ -7,8 +7,8 @@ to a URL it is put whole. Names are relative and use `/`.
 >>> with tempfile.TemporaryDirectory() as folder:
 ...     place = open_place(folder)
 ...     place.write("study=tea/part-1.parquet", b"reports")
-...     list(place.names()), place.read("study=tea/part-1.parquet").read()
-(['study=tea/part-1.parquet'], b'reports')
+...     list(place.names()), place.has("study=tea/part-2.parquet")
+(['study=tea/part-1.parquet'], False)
 """
 
 from __future__ import annotations
