@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 SOURCES := pyproject.toml clients/python/pyproject.toml constraints.txt
 TESTS ?= tests
 
-.PHONY: help demo serve audit test test-scale scale check lint types imports docs bench accuracy adobest truncation real poisoning reference sketches wheels test-wheel test-plain faults load vectors clean
+.PHONY: help demo serve audit test test-scale scale check lint types imports docs bench accuracy adobest truncation real poisoning reference sketches regression wheels test-wheel test-plain faults load vectors clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -70,6 +70,8 @@ bench: $(VENV)/bench  ## speed beside other libraries, about ten minutes
 	$(BIN)/python benchmarks/nuts.py
 	$(BIN)/python benchmarks/sketches.py
 	$(BIN)/python benchmarks/poisoning.py
+	$(BIN)/python -m benchmarks.regression
+	$(BIN)/python -m benchmarks.regression_subsample
 
 scale: $(VENV)/spark  ## tables of up to 10^8 reports, and 10,000 categories: about an hour
 	$(BIN)/python benchmarks/scale.py --engines duckdb spark
@@ -115,6 +117,14 @@ sketches: $(VENV)/dev  ## the thesis' sketches and real streams; TACIT_DATA=DIR 
 	$(BIN)/python -m experiments.sketches.curves
 	$(BIN)/python -m experiments.sketches.figures
 	$(BIN)/python -m experiments.sketches.claims --write
+
+regression: $(VENV)/dev  ## the thesis' regressions; TACIT_DATA=DIR holds the data; goes on where it stood, about an hour on one core
+	$(BIN)/python -m experiments.regression.mixture_run
+	$(BIN)/python -m experiments.regression.mixture_summary --write
+	$(BIN)/python -m experiments.regression.mixture_figures
+	$(BIN)/python -m experiments.regression.subsample_run
+	$(BIN)/python -m experiments.regression.subsample_summary --write
+	$(BIN)/python -m experiments.regression.subsample_figures
 
 truncation: $(VENV)/dev  ## the experiment about numbers; goes on where it stood, about three hours on one core in all
 	$(BIN)/python -m experiments.adaptive_truncation.run

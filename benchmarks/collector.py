@@ -296,7 +296,7 @@ def main() -> None:
         "when": datetime.now(UTC).date().isoformat(),
         "python": platform.python_version(),
         "cpus": os.cpu_count(),
-        "load before": os.getloadavg()[0],
+        "load average at the end": os.getloadavg()[0],
         "quick": options.quick,
         "sections": sections,
     }

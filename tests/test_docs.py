@@ -17,6 +17,7 @@ import typer
 
 import tacit
 import tacit.channels
+import tacit.regression
 import tacit.sketch
 import tacit_client
 from tacit.cli import app
@@ -122,7 +123,9 @@ def test_the_examples_of_a_module_are_true(name):
 
 
 @pytest.mark.parametrize(
-    "module", [tacit, tacit.channels, tacit.sketch, tacit_client], ids=lambda module: module.__name__
+    "module",
+    [tacit, tacit.channels, tacit.regression, tacit.sketch, tacit_client],
+    ids=lambda module: module.__name__,
 )
 def test_every_public_name_is_in_the_reference(module):
     text = (REFERENCE / "python.md").read_text(encoding="utf-8")

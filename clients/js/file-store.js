@@ -3,7 +3,7 @@
  * the disk before a report is given out. A lock left behind by a killed program is not guessed away: its owner removes it.
  */
 
-import { closeSync, fsyncSync, linkSync, openSync, readFileSync, renameSync, unlinkSync, writeSync } from "node:fs";
+import { closeSync, fsyncSync, linkSync, openSync, readFileSync, renameSync, unlinkSync, writeFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { TacitError, readEntry, writeEntry } from "./tacit-client.js";
@@ -78,7 +78,7 @@ function create(path) {
 function write(path, flags, text) {
   const file = openSync(path, flags, 0o600);
   try {
-    writeSync(file, text);
+    writeFileSync(file, text); // all of it: one write may take a part
     fsyncSync(file);
   } finally {
     closeSync(file);

@@ -1620,7 +1620,10 @@ export class Collector {
     const headers = { "Content-Type": "application/json" };
     if (invite !== undefined) headers["Tacit-Invite"] = invite;
     const bytes = await this.#request("POST", `studies/${report.study}/reports`, headers, report.toJson());
-    return Receipt.fromJson(bytes);
+    const receipt = Receipt.fromJson(bytes);
+    if (receipt.report === report.id) return receipt;
+    const hint = "the report stays in the outbox; send it again";
+    throw new TacitError("receipt_mismatch", "the receipt names another report", hint, "receipt");
   }
 
   /** Have a report erased, for good. @param {Report} report */

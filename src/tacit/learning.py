@@ -63,6 +63,13 @@ class Learner(Protocol):
         """The model for `study.json`."""
 
 
+def usual_policy(question: Question) -> str:
+    """What chooses the channels where nobody says what shall."""
+    if question.numeric:
+        return "information"
+    return "risk" if len(question.labels) <= MANY else "static-hashed"
+
+
 @dataclass(frozen=True)
 class CategoryLearner:
     """The shares of labels: a categorical model, one of its samplers, a policy over finite channels."""
@@ -79,8 +86,7 @@ class CategoryLearner:
     ) -> CategoryLearner:
         """Checked against each other."""
         k = len(question.labels)
-        usual = "risk" if k <= MANY else "static-hashed"
-        chosen = policies_by_name(usual if policy is None else policy, kappa)
+        chosen = policies_by_name(usual_policy(question) if policy is None else policy, kappa)
         given = Categorical(k) if model is None else model
         if not isinstance(given, Categorical) or given.k != k:
             raise TacitError(
@@ -179,7 +185,7 @@ class NumberLearner:
                 hint='give "normal", "logistic", "laplace", "student:5" or a tacit.Normal(...)',
             )
         grid = Grid(str(question.lowest), str(question.highest), str(question.step))
-        chosen = truncation.policy("information" if policy is None else policy, given.family, grid)
+        chosen = truncation.policy(usual_policy(question) if policy is None else policy, given.family, grid)
         return cls(given, chosen, epsilon)
 
     def first(self, rng: np.random.Generator) -> Channel[Any]:

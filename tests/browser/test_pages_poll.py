@@ -342,6 +342,71 @@ def test_the_page_on_another_origin_answers_through_the_allow_list(visit, served
     assert set(made.files) <= {path.name for path in folder.iterdir()}
 
 
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"labels": ["red", "green", "indigo"]},  # blue would be refused, and silence would tell who likes it
+        {"labels": ["green", "red", "blue"]},
+        {"text": "Which colour do you hate most?"},
+    ],
+)
+def test_a_page_that_shows_another_question_than_the_round_asks_stays_silent(visit, served, told):
+    name = f"swapped-{len(str(told))}"
+    served.study(name, COLOUR)
+    told_study = served.ask("GET", f"studies/{name}").json()
+    told_study["question"] |= told
+    watched = visit("/")
+    page = watched.page
+    page.route(f"**/v1/studies/{name}", lambda route: route.fulfill(json=told_study))
+    page.goto(f"{served.url}/s/{name}")
+    page.check("text=red")
+    page.click("#send")
+    page.wait_for_selector("text=asks something else than this page shows")
+    assert held(served, name) == 0
+    assert '"charge"' not in kept(page)
+
+
+def test_a_collector_cannot_pass_a_study_off_under_another_name(visit, served):
+    served.study("pinned", COLOUR)
+    other = served.ask("GET", f"studies/{served.study('passed-off', COLOUR)}").json()
+    watched = visit("/")
+    watched.page.route("**/v1/studies/pinned", lambda route: route.fulfill(json=other))
+    watched.page.goto(f"{served.url}/s/pinned")
+    watched.page.wait_for_selector("text=another study than the one")
+    assert watched.page.query_selector("input") is None
+
+
+def test_an_invite_goes_to_the_study_that_it_was_given_for(visit, served):
+    served.study("by-invite", COLOUR, access="invite")
+    (token,) = served.ask("POST", "studies/by-invite/invites", count=1).json()["invites"]
+    served.study("for-all", COLOUR)
+    watched = visit(f"/s/by-invite#invite={token}")
+    page = watched.page
+    headers = []
+    page.on("request", lambda request: request.method == "POST" and headers.append(request.all_headers()))
+    page.goto(f"{served.url}/s/for-all#invite={token}")  # the same tab, an open study
+    page.check("text=green")
+    page.click("#send")
+    received(page)
+    page.goto(f"{served.url}/s/by-invite")
+    page.check("text=green")
+    page.click("#send")
+    received(page)
+    assert [sent.get("tacit-invite") for sent in headers] == [None, token]
+
+
+def test_in_the_frame_of_another_page_nothing_is_asked(visit, served, elsewhere):
+    folder, origin = elsewhere
+    served.study("framed", COLOUR, origins=[origin])
+    pages.write_bundle(folder, collector=served.url, studies=["framed"])
+    (folder / "around.html").write_text('<iframe src="index.html" width="600" height="600"></iframe>')
+    watched = visit(f"{origin}/around.html")
+    inside = watched.page.frame_locator("iframe")
+    inside.locator("text=shown inside another one").wait_for()
+    assert inside.locator("input").count() == 0
+    assert inside.locator("a[target=_blank]").get_attribute("href") == f"{origin}/index.html"
+
+
 def test_the_bundle_is_the_same_every_time_and_its_hashes_are_true(tmp_path):
     one, two = (
         pages.write_bundle(

@@ -222,6 +222,31 @@ def test_the_information_of_the_tally_is_a_little_less_than_all(channel, monkeyp
     assert np.trace(basis @ part @ basis.T) > 0.9 * np.trace(basis @ whole @ basis.T)
 
 
+def test_the_bound_of_many_categories_is_that_of_each_by_itself(monkeypatch):
+    theta = np.random.default_rng(1).dirichlet(np.ones(60))
+    used = [(channels.subset(60, 0.5), 3000), (channels.hashed(60, 1.0), 2000)]
+    whole = bounds.categories_bound(used, theta)
+    monkeypatch.setattr(bounds, "MANY", 10)
+    assert bounds.categories_bound(used, theta) == pytest.approx(whole, rel=0.05)
+    assert bounds.categories_bound(used[:1], theta) == pytest.approx(
+        error_of_one(60, 0.5, theta) / math.sqrt(3000)
+    )
+    assert bounds.static_bound(10_000, 8.0, theta) < bounds.static_bound(10_000, 3.0, theta)
+    merged = channels.coarse(60, [0, 1], 1.0)
+    assert bounds.categories_bound([(merged, 10**6)], theta) == math.inf
+
+
+def test_thousands_of_categories_are_described_in_seconds():
+    study = Study(labels(1500), epsilon=3.0, expected=2000)
+    answers = np.random.default_rng(0).integers(0, 1500, 2000) ** 2 % 1500
+    study.add(study.channel, study.channel.sample(answers, 1))
+    made = estimate(study, "open", 2000, by_round(study))
+    assert len(made["estimate"]) == 1500
+    assert 0 < made["error"]["bound"] <= 1
+    assert made["diagnostics"]["ess"] > 50
+    assert len(json.dumps(made)) < 400_000
+
+
 def test_a_hashed_channel_is_bounded_by_its_moments():
     theta = np.random.default_rng(1).dirichlet(np.ones(20))
     hashed = bounds.categories_bound([(channels.hashed(20, 1.0), 10_000)], theta)

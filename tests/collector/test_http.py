@@ -115,6 +115,11 @@ def test_an_estimate_comes_from_the_worker_and_has_a_tag(both):
     again = client.get("/v1/studies/learned/estimate", headers={"If-None-Match": answer.headers["etag"]})
     assert (again.status_code, again.content) == (304, b"")
     assert again.headers["etag"] == answer.headers["etag"]
+    assert client.delete("/v1/studies/learned", headers=AS_ADMIN).status_code == 204
+    make(client, "learned", expected=100)
+    worker.Worker(store).look()
+    other = client.get("/v1/studies/learned/estimate", headers={"If-None-Match": answer.headers["etag"]})
+    assert (other.status_code, other.json()["used"]) == (200, 0), "the estimate of a study that is gone"
 
 
 def test_a_round_is_canonical_and_its_tag_is_its_id(client, drink):

@@ -3,8 +3,10 @@
 import hashlib
 import logging
 import os
+import secrets
 import socket
 import sqlite3
+import sys
 import threading
 import time
 from contextlib import ExitStack, closing, suppress
@@ -15,7 +17,7 @@ import httpx
 import pytest
 from http_support import AS_ADMIN, JSON, KEY, LINES, PATIENCE, code, collecting, make, report, send, settings
 
-from tacit.collector import connections, limits, problems
+from tacit.collector import connections, exports, limits, problems, serving
 from tacit.collector.app import create_app
 from tacit.collector.options import KEY as KEY_VARIABLE
 from tacit.collector.options import KEY_FILE, Options, find_key, read_key
@@ -355,6 +357,87 @@ def test_listeners_are_bounded_and_the_server_stops_while_they_listen(tmp_path):
         assert next(again.__enter__().iter_lines()) == "retry: 5000"  # places are given back
     assert time.monotonic() - began < 25, "a listener kept the server from stopping"
     own.close()
+
+
+def test_a_collector_of_this_machine_knows_no_other_name(tmp_path):
+    with collecting(tmp_path, here_only=True) as (client, _):
+        make(client)
+        port = client.base_url.port
+        for host in ("127.0.0.1", f"localhost:{port}", f"[::1]:{port}", f"127.1.2.3:{port}", "LOCALHOST"):
+            assert client.get("/v1/studies/drink", headers={"Host": host}).status_code == 200, host
+        for host in (
+            "evil.example",
+            f"evil.example:{port}",
+            "127.0.0.1.evil.example",
+            "localhost.",
+            "[::2]:80",
+        ):
+            for path in ("/", "/v1/studies/drink", "/s/drink"):
+                refused = client.get(path, headers={"Host": host, "Origin": f"http://{host}"})
+                assert code(refused) == (404, "route_unknown"), host
+    with collecting(tmp_path) as (client, _):
+        assert client.get("/v1", headers={"Host": "poll.example.org"}).status_code == 200
+
+
+def test_erasing_what_never_came_costs_as_much_as_many_requests(tmp_path):
+    with collecting(tmp_path, rate=0.001, burst=100.0) as (client, store):
+        make(client)
+        answers = [
+            client.delete(f"/v1/studies/drink/reports/{secrets.token_hex(16)}").status_code for _ in range(8)
+        ]
+        assert answers == [204] * 4 + [429] * 4
+        with store.read() as connection:
+            assert connection.exec_driver_sql("SELECT count(*) FROM reports").scalar() == 4
+
+
+def test_a_client_that_leaves_in_the_middle_is_no_news(tmp_path, caplog):
+    with collecting(tmp_path) as (client, _):
+        make(client)
+        where = urlsplit(str(client.base_url))
+        for _ in range(3):
+            with socket.create_connection((where.hostname, where.port), timeout=5) as connection:
+                connection.sendall(
+                    b"POST /v1/studies/drink/reports HTTP/1.1\r\nHost: localhost\r\n"
+                    b"Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
+                )
+                time.sleep(0.2)
+        time.sleep(0.3)
+        assert client.get("/v1").status_code == 200
+    assert [r.getMessage() for r in caplog.records if r.levelno >= logging.ERROR] == []
+
+
+def test_an_export_that_is_read_slowly_ends(tmp_path, monkeypatch):
+    monkeypatch.setattr(exports.Export, "seconds", 0.5)
+
+    def slowly(store, study):
+        while True:
+            time.sleep(0.05)
+            yield b"x"
+
+    monkeypatch.setattr(exports, "_csv", slowly)
+    with collecting(tmp_path, exports=1) as (client, _):
+        make(client)
+        for _ in range(2):  # the place is given back
+            with pytest.raises(httpx.RemoteProtocolError):
+                client.get("/v1/studies/drink/export")
+
+
+def test_the_key_of_the_environment_stays_with_the_parent(tmp_path, monkeypatch):
+    seen = tmp_path / "seen"
+    monkeypatch.setenv("TACIT_ADMIN_KEY", KEY)
+    monkeypatch.setattr(
+        serving,
+        "CHILD",
+        (sys.executable, "-c", f"import os; open({str(seen)!r}, 'w').write(str(os.environ))"),
+    )
+    plan = serving.Plan("sqlite:///none", Options.of(KEY), work=False)
+    with serving.listen("127.0.0.1", 0) as listener, serving.running(plan, listener):
+        end = time.monotonic() + PATIENCE
+        while not (seen.exists() and seen.read_text()):
+            assert time.monotonic() < end
+            time.sleep(0.05)
+    assert "PATH" in seen.read_text()
+    assert KEY not in seen.read_text()
 
 
 def test_an_export_takes_its_turn(both):

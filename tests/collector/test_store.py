@@ -169,6 +169,8 @@ def test_a_token_of_a_poll_is_good_for_one_report_to_each_study(store):
     assert codes(store.submit([mine["a"][0], mine["b"][0]])) == [None, None]
     assert codes(store.submit([mine["a"][1], mine["b"][1]])) == ["invite_used", "invite_used"]
     assert codes(store.submit(submissions(store, "c", 1))) == [None]
+    told = [(name, what) for _, name, what in store.actions() if "invites" in what]
+    assert told == [("a", "1 invites, with the poll p"), ("b", "1 invites, with the poll p")]
 
 
 def test_invites_go_where_they_are_needed(store):
@@ -317,7 +319,7 @@ def test_stored_reports_lie_in_the_order_of_their_ids(store):
     if not store.sqlite:
         assert scalar(store, "SELECT count(DISTINCT xmin::text) FROM reports") == 20
         assert scalar(store, "SELECT count(*) FROM reports") == 60
-        store.settle(scalar(store, "SELECT id FROM studies"))
+        store.mix(scalar(store, "SELECT id FROM studies"))
         assert scalar(store, "SELECT count(DISTINCT xmin::text) FROM reports") == 1
     with store.read() as connection:
         order = "" if store.sqlite else " ORDER BY ctid"
@@ -389,3 +391,11 @@ def test_a_file_that_is_no_database_is_refused(tmp_path):
 def test_only_the_owner_reads_the_file(tmp_path):
     Store.open(f"sqlite:///{tmp_path}/a.db").close()
     assert (tmp_path / "a.db").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize(("k", "policy"), [(500, "risk"), (501, "static-hashed"), (10_000, "static-hashed")])
+def test_a_study_of_many_categories_begins_with_a_policy_that_can_learn_them(k, policy):
+    question = {"text": "Which?", "labels": [f"item {i}" for i in range(k)]}
+    settings = StudySettings.read({"name": "big", "question": question, "epsilon": "1"})
+    assert settings.policy == policy
+    assert settings.begin().round.channel.k == k

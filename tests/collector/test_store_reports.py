@@ -286,6 +286,28 @@ def test_erasures_and_reports_at_once_keep_the_count(store, url):
         opened.close()
 
 
+@pytest.mark.parametrize("url", ["postgres"], indirect=True)
+def test_what_is_erased_while_rows_are_mixed_is_erased(store):
+    store.create_study(settings())
+    reports = submissions(store, "tea", 4000)
+    store.submit(reports)
+    store.close_study("tea")
+    key = scalar(store, "SELECT id FROM studies")
+
+    def work(i):
+        if i == 0:
+            for _ in range(6):
+                store.mix(key)
+        else:
+            for s in reports[i:400:3]:
+                store.erase("tea", s.id.hex())
+
+    together(work, 4)
+    gone = {s.id for i in range(1, 4) for s in reports[i:400:3]}
+    assert {bytes(row[1]) for row in table(store, "reports") if row[3] is None} == gone
+    assert store.study("tea").n == len(store.evidence("tea")) == 4000 - len(gone)
+
+
 # Reading a report
 
 

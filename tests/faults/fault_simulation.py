@@ -1,9 +1,9 @@
 """A collector in a bad world: each accepted report counts exactly once, whatever is lost, repeated, late or killed.
 
-    python tests/faults/fault_simulation.py --runs 1000 [--workers 2] [--first 0] [--database URL]
+    python tests/faults/fault_simulation.py --runs 1000 [--workers 2] [--first 0] [--database URL] [--copies 2]
 
-One run is a function of its seed and of how the machine happens to schedule it. A server and a worker, real processes
-over a database on disk, learn from reports that a simulated network treats badly:
+One run is a function of its seed and of how the machine happens to schedule it. Servers and workers, real processes
+over a database on disk, one of each or several, learn from reports that a simulated network treats badly:
 
 * a request is cut short, or its answer is never read; a request is sent twice, or much later, or for an old round;
 * a byte is changed on the way, so that another report, or none, arrives under the same id;
@@ -31,8 +31,9 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,7 @@ from tacit.collector.options import Options
 from tacit.collector.store import Store
 from tacit_client import Receipt, Report, Round, TacitError, value_to_text
 
+RESULTS = Path(__file__).parents[2] / "benchmarks" / "results" / "faults.jsonl"
 KEY = "k" * 40
 PATIENCE = 90.0  # seconds until something that must happen has happened
 FAULTS = ["none", "cut", "unread", "twice", "late", "changed"]
@@ -53,6 +55,8 @@ QUESTIONS: dict[str, dict[str, Any]] = {
     "colour": {"text": "Which colour?", "labels": ["red", "green", "blue", "grey"]},
     "age": {"text": "How old are you?", "unit": "years", "lowest": "0", "highest": "120", "step": "1"},
 }
+# Policies that choose anew by a draw of the posterior, so that rounds change often.
+POLICIES = {"colour": "honest", "age": "truncation"}
 
 
 def _serve(database: str, port: int, log: str) -> None:
@@ -84,29 +88,40 @@ def free_port() -> int:
 
 
 class Machine:
-    """A server and a worker over one database; both can be killed and started at any time."""
+    """Servers and workers over one database; each can be killed and started at any time."""
 
-    def __init__(self, folder: Path, database: str) -> None:
+    def __init__(self, folder: Path, database: str, copies: int = 1) -> None:
         self.folder = folder
-        self.port = free_port()
+        self.ports = [free_port() for _ in range(copies)]
+        self._turns = cycle(self.ports)
         self._context = multiprocessing.get_context("forkserver")
         self._context.set_forkserver_preload([__name__])
-        self._jobs = {
-            "server": (_serve, (database, self.port, str(folder / "server.log"))),
-            "worker": (_work, (database, str(folder / "worker.log"))),
-        }
+        self._jobs: dict[str, tuple[Any, tuple[Any, ...]]] = {}
+        for i, port in enumerate(self.ports):
+            self._jobs[f"server {i}"] = (_serve, (database, port, str(folder / f"server{i}.log")))
+            self._jobs[f"worker {i}"] = (_work, (database, str(folder / f"worker{i}.log")))
         self._running: dict[str, Any] = {}
 
-    def start(self, name: str) -> None:
-        """Start the server or the worker, if it is not running; of a server, wait until it answers."""
-        process = self._running.get(name)
-        if process is None or not process.is_alive():
-            job, given = self._jobs[name]
-            process = self._context.Process(target=job, args=given, daemon=True)
-            process.start()
-            self._running[name] = process
-        if name == "server":
-            self.wait("the server answers", lambda: self.ask("GET", "/v1")[0] == 200)
+    @property
+    def port(self) -> int:
+        """That of one server after the other, as a proxy in front of them would choose."""
+        return next(self._turns)
+
+    def names(self, kind: str) -> list[str]:
+        """All servers, or all workers."""
+        return [name for name in self._jobs if name.startswith(kind)]
+
+    def start(self, kind: str = "") -> None:
+        """Start what is not running, and wait until every server answers."""
+        for name in self.names(kind):
+            process = self._running.get(name)
+            if process is None or not process.is_alive():
+                job, given = self._jobs[name]
+                process = self._context.Process(target=job, args=given, daemon=True)
+                process.start()
+                self._running[name] = process
+        for port in self.ports:
+            self.wait("the server answers", lambda port=port: self.ask("GET", "/v1", port=port)[0] == 200)
 
     def kill(self, name: str) -> None:
         """SIGKILL, and wait for the end."""
@@ -121,10 +136,10 @@ class Machine:
             self.kill(name)
 
     def ask(
-        self, method: str, path: str, body: bytes | None = None, **headers: str
+        self, method: str, path: str, body: bytes | None = None, port: int | None = None, **headers: str
     ) -> tuple[int | None, bytes]:
         """Status and body of an answer; None if there was no answer."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", port or self.port, timeout=30)
         try:
             kind = {"Content-Type": "application/json"} if body is not None else {}
             connection.request(method, path, body, kind | headers)
@@ -188,6 +203,11 @@ class Run:
             found = Round.from_json(body)
             if found.id not in {known.id for known in self.rounds}:
                 self.rounds.append(found)
+
+    def linger(self) -> None:
+        """Give the worker a moment, and look whether the round has changed."""
+        time.sleep(0.3)
+        self.fetch()
 
     def made(self) -> bytes:
         """A new report, to the newest round known or to an old one."""
@@ -313,12 +333,12 @@ class Run:
         for thread in threads:
             thread.start()
         time.sleep(float(self.rng.random()) * 0.04)
-        name = "server" if self.rng.random() < 0.7 else "worker"
-        self.machine.kill(name)
+        kind = "server" if self.rng.random() < 0.7 else "worker"
+        self.machine.kill(str(self.rng.choice(self.machine.names(kind))))
         for thread in threads:
             thread.join()
-        self.events[f"kill -9 {name}"] += 1
-        self.machine.start(name)
+        self.events[f"kill -9 {kind}"] += 1
+        self.machine.start()
 
     def erase(self) -> None:
         """Erase a report whose receipt is known."""
@@ -341,6 +361,7 @@ class Run:
     def live(self) -> None:
         """A study of some hundred reports."""
         settings = {"name": self.study, "question": QUESTIONS[self.kind], "epsilon": "1", "expected": 500}
+        settings["policy"] = POLICIES[self.kind]
         self.machine.tell("POST", "/v1/studies", settings)
         self.fetch()
         doings = [
@@ -356,8 +377,7 @@ class Run:
 
     def settle(self) -> None:
         """Send everything again until its fate is known."""
-        self.machine.start("server")
-        self.machine.start("worker")
+        self.machine.start()
         self.deliver_late()
         for name, fate in self.fates.items():
             if fate.erasing and not fate.erased:
@@ -402,13 +422,12 @@ class Run:
         return int(json.loads(body)["used"]) if status == 200 else 0
 
 
-def simulate(seed: int, database: str | None = None) -> Counter[str]:
+def simulate(seed: int, database: str | None = None, copies: int = 1) -> Counter[str]:
     """One run; raises AssertionError if a law is broken. Returns how often each thing happened."""
     folder = Path(tempfile.mkdtemp(prefix="tacit-faults-"))
-    machine = Machine(folder, database or f"sqlite:///{folder}/collector.sqlite")
+    machine = Machine(folder, database or f"sqlite:///{folder}/collector.sqlite", copies)
     try:
-        machine.start("server")
-        machine.start("worker")
+        machine.start()
         run = Run(machine, seed)
         run.live()
         run.settle()
@@ -422,21 +441,32 @@ def simulate(seed: int, database: str | None = None) -> Counter[str]:
 
 
 def main() -> None:
-    """Many runs, and how often each thing happened in them."""
+    """Many runs, and how often each thing happened in them; goes on where an earlier call stopped."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--database", help="a URL shared by all runs; an SQLite file for each if left out")
+    parser.add_argument("--copies", type=int, default=1, help="servers, and workers, of each run")
+    parser.add_argument(
+        "--output", type=Path, default=RESULTS, help="a line for each run; seeds in it are left out"
+    )
     options = parser.parse_args()
-    total: Counter[str] = Counter()
-    seeds = range(options.first, options.first + options.runs)
-    with ProcessPoolExecutor(options.workers) as pool:
-        for done, events in enumerate(pool.map(simulate, seeds, [options.database] * len(seeds)), 1):
-            total += events
-            if done % 10 == 0:
-                print(f"{done} runs", flush=True)
-    print(json.dumps({"runs": options.runs, "first": options.first, **dict(sorted(total.items()))}, indent=1))
+    done = (
+        [json.loads(line) for line in options.output.read_text().splitlines()]
+        if options.output.exists()
+        else []
+    )
+    wanted = range(options.first, options.first + options.runs)
+    left = sorted(set(wanted) - {run["seed"] for run in done})
+    with ProcessPoolExecutor(options.workers) as pool, options.output.open("a") as out:
+        waiting = {pool.submit(simulate, seed, options.database, options.copies): seed for seed in left}
+        for future in as_completed(waiting):
+            out.write(json.dumps({"seed": waiting[future], **dict(sorted(future.result().items()))}) + "\n")
+            out.flush()
+    runs = [json.loads(line) for line in options.output.read_text().splitlines()]
+    total = sum((Counter({k: v for k, v in run.items() if k != "seed"}) for run in runs), Counter())
+    print(json.dumps({"runs": len(runs), **dict(sorted(total.items()))}, indent=1))
 
 
 if __name__ == "__main__":

@@ -1,22 +1,17 @@
 """A table in PostgreSQL, read in place: the same evidence, in one snapshot, and nothing is written."""
 
-import postgres_support
 import psycopg
 import pytest
 from warehouse_support import ROUNDS, chain, reports, with_rows
 
 import tacit.evidence
-from requirements import require
 from tacit import Evidence, TacitError, warehouse
 from tacit.warehouse import queries
 
-require("postgres", postgres_support.present())
-
 
 @pytest.fixture(scope="module")
-def url():
-    with postgres_support.server() as address:
-        yield address
+def url(postgres):
+    return postgres.url(driver="")
 
 
 def store(url, table, name="reports"):

@@ -196,3 +196,11 @@ test("codes and words of a collector cannot be more than codes and words", async
     assert.equal(error.final, error.code === "x");
   }
 });
+
+test("a receipt for another report is none", async () => {
+  const device = newDevice();
+  const report = await device.answer(asked(), "tea");
+  answer = (_, __, response) => response.end(new Receipt({ report: "0".repeat(32), head: HEAD }).toJson());
+  await refused(() => new Collector(url).send(report), "receipt_mismatch");
+  assert.equal((await device.pending()).length, 1);
+});

@@ -89,7 +89,7 @@ def create(
     step: Annotated[str | None, typer.Option(help="For a number: the step between answers.")] = None,
     policy: Annotated[
         str | None,
-        typer.Option(help="What chooses the channels; if left out, risk, and information for a number."),
+        typer.Option(help="What chooses the channels; left out, it is that of tacit.Study."),
     ] = None,
     model: Annotated[str | None, typer.Option(help="For a number: its law; normal if left out.")] = None,
     expected: Annotated[int, typer.Option(help="How many reports are planned for.")] = 10_000,

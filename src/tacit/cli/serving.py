@@ -97,7 +97,9 @@ def serve(
         stop = stack.enter_context(_stopping())
         if demo:
             database = _demo_database(stack, database, people)
-        plan, where = _plan(database, workers, not no_worker, rate, burst, trust_proxy)
+        # Nobody but this machine is meant: then nor is a page whose name was made to lead here.
+        here_only = not trust_proxy and host in ("127.0.0.1", "::1", "localhost")
+        plan, where = _plan(database, workers, not no_worker, rate, burst, trust_proxy, here_only)
         if archive_to is not None:
             plan = replace(plan, archive_to=archive_to, after_days=after_days)
         _run(stack, plan, host, port, stop, where, people if demo else None, seconds)
@@ -191,7 +193,7 @@ def _run(
 
 
 def _plan(
-    database: str, workers: int, work: bool, rate: float, burst: float, trust_proxy: bool
+    database: str, workers: int, work: bool, rate: float, burst: float, trust_proxy: bool, here_only: bool
 ) -> tuple[Plan, Path | None]:
     """What to run; the database is opened once, so that what is wrong with it is said here."""
     from sqlalchemy import make_url
@@ -212,7 +214,7 @@ def _plan(
     file = Path(str(url.database)) if url.get_backend_name() == "sqlite" else None
     beside = None if file is None else file.with_name(f"{file.name}.key")
     key, path = find_key(os.environ, beside)
-    options = Options.of(key, rate=rate, burst=burst, trust_proxy=trust_proxy)
+    options = Options.of(key, rate=rate, burst=burst, trust_proxy=trust_proxy, here_only=here_only)
     return Plan(database, options, workers, work), path
 
 

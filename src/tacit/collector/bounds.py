@@ -8,9 +8,11 @@ expected total variation is
     1/2 sum over k of sqrt(2 / pi) sqrt(C_kk).
 
 A subset or hashed channel with too many reports to list is taken by the moments of its tally, whose information is that
-of the best estimate that uses the tally only: a little less than all. A number has the 2 x 2 information of
-(mu, sigma), and the expected absolute error of mu is sqrt(2 / pi) sqrt(C_11). An error that the reports do not bound at
-all is infinite.
+of the best estimate that uses the tally only: a little less than all. Above 500 categories C_kk is the variance of
+the unbiased estimate of each share by itself, channels weighted by their precision.
+
+A number has the 2 x 2 information of (mu, sigma), and the expected absolute error of mu is sqrt(2 / pi) sqrt(C_11). An
+error that the reports do not bound at all is infinite.
 
 >>> from tacit import channels
 >>> theta = np.array([0.5, 0.3, 0.2])
@@ -35,6 +37,7 @@ from tacit.models import LocationScale, finite_information
 from tacit_client import Question
 
 ENTRIES = 2 * 10**6  # of a matrix of reports and categories that is written out
+MANY = 500  # categories above which no matrix of them is inverted
 GRADES = (2, 3, 4, 6, 8, 12, 16)
 _RATIO = math.sqrt(2 / math.pi)  # E|Z| of a standard normal
 
@@ -42,6 +45,8 @@ _RATIO = math.sqrt(2 / math.pi)  # E|Z| of a standard normal
 def categories_bound(used: Iterable[tuple[Channel[Any], int]], theta: Floats) -> float:
     """The least expected total variation at theta, of (channel, reports) together."""
     k = len(theta)
+    if k > MANY:
+        return _marginal_bound(used, theta)
     total = np.zeros((k, k))
     for channel, n in used:
         total += n * information(channel, theta)
@@ -52,6 +57,16 @@ def categories_bound(used: Iterable[tuple[Channel[Any], int]], theta: Floats) ->
         return math.inf
     spread = ((basis @ vectors) ** 2 / values).sum(axis=1)
     return float(_RATIO * np.sqrt(spread).sum() / 2)
+
+
+def _marginal_bound(used: Iterable[tuple[Channel[Any], int]], theta: Floats) -> float:
+    precision = np.zeros(len(theta))
+    for channel, n in used:
+        _, variance = channel.unbiased(channel.frequencies(theta), n)
+        precision += np.divide(1.0, variance, out=np.zeros(len(theta)), where=np.isfinite(variance))
+    if (precision <= 0).any():
+        return math.inf
+    return float(_RATIO * np.sqrt(1 / precision).sum() / 2)
 
 
 def information(channel: Channel[Any], theta: Floats) -> Floats:
@@ -99,8 +114,17 @@ def number_information(channel: Channel[Any], model: LocationScale, point: Float
 
 
 def static_bound(n: int, epsilon: float, theta: Floats) -> float:
-    """`categories_bound` for the best channel that looks at no report: subset response of the best size."""
-    return categories_bound([(channels.subset(len(theta), epsilon), n)], theta)
+    """`categories_bound` for the best channel that looks at no report: subset response of the best size.
+
+    Of many categories, whose sets no device would send, it is the hashed channel, up to the epsilon that it has.
+    """
+    k = len(theta)
+    channel: Channel[Any]
+    try:
+        channel = channels.hashed(k, epsilon) if k > MANY else channels.subset(k, epsilon)
+    except TacitError:
+        channel = channels.subset(k, epsilon)
+    return categories_bound([(channel, n)], theta)
 
 
 def static_location_bound(

@@ -216,8 +216,10 @@ class Catalog(Database):
                     argument="poll",
                     hint='make its studies with access "invite"',
                 )
-            self._invite(connection, [s for s in needing if s.state != "closed"] or needing, given)
-            act(connection, name, f"{len(given)} invites")
+            taking = [s for s in needing if s.state != "closed"] or needing
+            self._invite(connection, taking, given)
+            for study in taking:
+                act(connection, study.name, f"{len(given)} invites, with the poll {name}")
 
     def _invite(self, connection: Connection, found: list[StudyRecord], hashes: list[bytes]) -> None:
         for study in found:

@@ -169,13 +169,13 @@ class Database:
                 return 0
             raw = self.engine.raw_connection()
             try:
-                return self._vacuum(raw.cursor(), most)
+                return self._rewritten(raw.cursor(), most)
             except sqlite3.Error as error:
                 raise unusable(error) from None
             finally:
                 raw.close()
 
-    def _vacuum(self, cursor: Any, most: int) -> int:
+    def _rewritten(self, cursor: Any, most: int) -> int:
         size, pages, free = (
             cursor.execute(f"PRAGMA {name}").fetchone()[0]
             for name in ("page_size", "page_count", "freelist_count")

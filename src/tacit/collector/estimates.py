@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,7 @@ from tacit_client.tables import Binned, Blocks, Dense, Hashed, Subsets
 LEVEL = 0.9
 RANKED = 30  # categories up to which the whole matrix of ranks is given
 GAUGED = 200  # categories up to which it is said how far fake reports push
+DIAGNOSED = 200  # categories whose effective sizes are computed
 DIGITS = 6
 POINTS = 200  # of a density
 REMEMBERED = 60  # past estimates, fewer for many categories
@@ -92,9 +94,15 @@ def _categories(study: Study) -> dict[str, Any]:
         "diagnostics": {
             "method": posterior.method,
             "rhat": _plain(_most(posterior.rhat(), np.max)),
-            "ess": _plain(_most(posterior.ess(), np.min)),
+            "ess": _plain(_most(_large(posterior).ess(), np.min)),
         },
     }
+
+
+def _large(posterior: Posterior) -> Posterior:
+    """The draws of the largest shares, as many as are worth the time of a diagnosis."""
+    largest = np.argsort(-posterior.mean, kind="stable")[:DIAGNOSED]
+    return replace(posterior, chains=posterior.chains[:, :, largest])
 
 
 def _number(study: Study) -> dict[str, Any]:
@@ -214,7 +222,7 @@ def _history(made: dict[str, Any], before: dict[str, Any] | None) -> list[dict[s
             }
         )
     k = len(made.get("labels", ())) or 2
-    while len(past) > max(6, min(REMEMBERED, _SHARES // k)):
+    while len(past) > max(2, min(REMEMBERED, _SHARES // k)):
         gaps = [past[i + 1]["n"] / past[i - 1]["n"] for i in range(1, len(past) - 1)]
         del past[1 + gaps.index(min(gaps))]
     return past

@@ -7,6 +7,7 @@ goes through an unnamed temporary file.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import tempfile
 from collections.abc import Callable, Iterator
@@ -54,7 +55,12 @@ class Room:
 
 
 class Export:
-    """One export, as an ASGI application. Until the first piece is there it may be refused."""
+    """One export, as an ASGI application. Until the first piece is there it may be refused.
+
+    Who reads slowly keeps a place, and an old state of the database: so it ends, unfinished, after some minutes.
+    """
+
+    seconds = 900.0
 
     def __init__(self, store: HasRows, study: str, kind: str, room: Room) -> None:
         self._pieces: Callable[[HasRows, str], Iterator[bytes]] = {
@@ -70,12 +76,13 @@ class Export:
         headers = [(b"content-type", TYPES[self._kind].encode()), (b"content-disposition", name.encode())]
         started = False
         with self._room.place():
-            async for piece in iterate_in_threadpool(self._pieces(self._store, self._study)):
-                if not started:
-                    await send({"type": "http.response.start", "status": 200, "headers": headers})
-                    started = True
-                await send({"type": "http.response.body", "body": piece, "more_body": True})
-            await send({"type": "http.response.body", "body": b""})
+            async with asyncio.timeout(self.seconds):
+                async for piece in iterate_in_threadpool(self._pieces(self._store, self._study)):
+                    if not started:
+                        await send({"type": "http.response.start", "status": 200, "headers": headers})
+                        started = True
+                    await send({"type": "http.response.body", "body": piece, "more_body": True})
+                await send({"type": "http.response.body", "body": b""})
 
 
 def _chunks(store: HasRows, study: str) -> Iterator[list[tuple[str, str]]]:

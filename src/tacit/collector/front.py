@@ -1,6 +1,7 @@
 """What every request passes before a route sees it, and every answer after: one ASGI application around another.
 
-    request   paid for? -> other origin allowed? -> type of the body -> no more bytes than the route takes -> route
+    request   meant for this host? -> paid for? -> other origin allowed? -> type of the body
+              -> no more bytes than the route takes -> route
     answer    <- security headers <- allowed origin <- any error as a problem document
 
 A study names the origins whose pages may use its routes; to all others, and for all administration, the browser's
@@ -9,11 +10,13 @@ same-origin policy stays as it is. Nothing that identifies a client is written a
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterable, MutableMapping
 from typing import Any, Protocol
 
 from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tacit.collector import limits, problems
@@ -72,6 +75,8 @@ class Front:
         answer = _Answer(send)
         try:
             path: str = scope["path"]
+            if self._options.here_only and not _is_here(heads):
+                raise _elsewhere()
             if path.startswith("/v1"):
                 client = limits.address(
                     scope["client"], heads.get(b"x-forwarded-for", []), self._options.trust_proxy
@@ -88,6 +93,8 @@ class Front:
                     return
                 receive = self._bounded(scope, heads, receive)
             await self._app(scope, receive, answer)
+        except ClientDisconnect:
+            return  # nobody is there to be told
         except Exception as error:
             if not answer.started:
                 await problems.response(_refusal(error))(scope, receive, answer)
@@ -199,6 +206,22 @@ def _heads(headers: Iterable[tuple[bytes, bytes]]) -> dict[bytes, list[bytes]]:
         if name in _READ:
             found.setdefault(name, []).append(value)
     return found
+
+
+def _is_here(heads: dict[bytes, list[bytes]]) -> bool:
+    """Whether a request names this machine by itself, so that no page of another name can have sent it."""
+    host = b"".join(heads.get(b"host", [])).decode("latin-1").lower()
+    name = host if host.endswith("]") else host.rpartition(":")[0] or host
+    return name in ("", "localhost", "[::1]") or re.fullmatch(r"127(\.[0-9]{1,3}){3}", name) is not None
+
+
+def _elsewhere() -> TacitError:
+    return TacitError(
+        "route_unknown",
+        "this collector listens to its own machine and was asked under another name",
+        argument="host",
+        hint="ask for 127.0.0.1; behind a proxy start it with --trust-proxy",
+    )
 
 
 def _exposed() -> dict[bytes, bytes]:

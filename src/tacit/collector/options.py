@@ -34,6 +34,7 @@ class Options:
     rate: float = 50.0
     burst: float = 3000.0
     trust_proxy: bool = False
+    here_only: bool = False  # refuse what was sent to another host than this machine by itself
     connections: int = 4000
     connections_each: int = 1000  # from one address, without a trusted proxy
     listeners: int = 1000

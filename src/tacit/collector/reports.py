@@ -17,9 +17,10 @@ import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from operator import lt
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Engine, insert, select, text, update
+from sqlalchemy import Connection, Engine, bindparam, insert, select, text, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from tacit import channels
@@ -33,8 +34,24 @@ from tacit_client import Report, Round, check
 from tacit_client.tables import Binned, Subsets, Table
 
 SHARDS = 16
+# Statements of every transaction are made once: to make one takes as long as to run it.
+_DOORS = (
+    select(
+        studies.c.id,
+        studies.c.name,
+        studies.c.state,
+        studies.c.settings,
+        studies.c.head,
+        studies.c.rounds,
+        studies.c.archived,
+    )
+    .where(studies.c.name.in_(bindparam("names", expanding=True)))
+    .order_by(studies.c.id)
+    .with_for_update(read=True)
+)
 COLUMNS = ("study", "id", "round", "value")
 _ASKED = 500  # ids looked up by one statement
+_INSERTED = sqlite.insert(reports).on_conflict_do_nothing().returning(reports.c.study, reports.c.id)
 # Four arrays and no placeholder for each value: psycopg reads a long statement anew each time, at twice the cost.
 _UNNESTED = text(
     "INSERT INTO reports (study, id, round, value) SELECT * FROM unnest(CAST(:study AS integer[]), "
@@ -68,6 +85,9 @@ class Reports(Database):
     def __init__(self, engine: Engine) -> None:
         super().__init__(engine)
         self._chains: dict[int, dict[str, Asked]] = {}
+        counting = self._insertion(counters)
+        sums = {name: counters.c[name] + counting.excluded[name] for name in ("n", "erased")}
+        self._counting = counting.on_conflict_do_update(index_elements=["study", "shard"], set_=sums)
 
     def submit(self, submissions: Sequence[Submission]) -> list[Outcome]:
         """Store many reports by one transaction, each with its own outcome. From an event loop use `Ingest`."""
@@ -99,16 +119,7 @@ class Reports(Database):
         ]
 
     def _doors(self, connection: Connection, names: set[str]) -> dict[str, Door]:
-        asked = select(
-            studies.c.id,
-            studies.c.name,
-            studies.c.state,
-            studies.c.settings,
-            studies.c.head,
-            studies.c.rounds,
-            studies.c.archived,
-        ).where(studies.c.name.in_(sorted(names)))
-        found = connection.execute(asked.order_by(studies.c.id).with_for_update(read=True)).all()
+        found = connection.execute(_DOORS, {"names": sorted(names)}).all()
         return {
             row.name: Door(
                 row.id,
@@ -147,9 +158,8 @@ class Reports(Database):
             s = submissions[fresh[key, id_]]
             rows.append((key, id_, doors[s.study].chain[s.round].number, s.value))
         if self.sqlite:
-            statement = sqlite.insert(reports).on_conflict_do_nothing()
             named = [dict(zip(COLUMNS, row, strict=True)) for row in rows]
-            done = connection.execute(statement.returning(reports.c.study, reports.c.id), named)
+            done = connection.execute(_INSERTED, named)
         else:
             columns = zip(COLUMNS, map(list, zip(*rows, strict=True)), strict=True)
             done = connection.execute(_UNNESTED, dict(columns))
@@ -161,13 +171,9 @@ class Reports(Database):
     def _count(self, connection: Connection, more: dict[int, int], erased: int = 0) -> None:
         if not more:
             return
-        statement = self._insertion(counters)
-        sums = {name: counters.c[name] + statement.excluded[name] for name in ("n", "erased")}
         shard = 0 if self.sqlite else os.getpid() % SHARDS
         rows = [{"study": key, "shard": shard, "n": n, "erased": erased} for key, n in sorted(more.items())]
-        connection.execute(
-            statement.on_conflict_do_update(index_elements=["study", "shard"], set_=sums), rows
-        )
+        connection.execute(self._counting, rows)
 
     def erase(self, name: str, report: str) -> None:
         """Forget a report (32 hexadecimal digits) for good. An id that never came is refused from now on, too."""
@@ -191,25 +197,6 @@ class Reports(Database):
                 self._count(connection, {door.key: -1}, erased=1)
 
         self.transact(work)
-
-    def settle(self, key: int) -> None:
-        """Write a closed study's reports anew, sorted by their random ids.
-
-        In PostgreSQL rows lie in the order in which they came, and name their transaction: now all name the same.
-        SQLite keeps them by id from the start.
-        """
-        if self.sqlite:
-            return
-        with self.write() as connection:
-            connection.execute(
-                text(
-                    "WITH gone AS (DELETE FROM reports WHERE study = :key RETURNING study, id, round, value) "
-                    "INSERT INTO reports SELECT study, id, round, value FROM gone ORDER BY id"
-                ),
-                {"key": key},
-            )
-        with self.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-            connection.execute(text("VACUUM reports"))
 
 
 def _refused(door: Door | None, s: Submission) -> str | None:
@@ -301,7 +288,7 @@ def _possible(table: Table) -> Callable[[str], bool]:
         def holds(value: str) -> bool:
             # As `check_report` decides, at a tenth of its cost for large sets.
             found = list(map(int, value.split(","))) if value else []
-            return len(found) == size and found[-1] < cells and found == sorted(set(found))
+            return len(found) == size and found[-1] < cells and all(map(lt, found, found[1:]))
 
         return holds
 

@@ -1,9 +1,9 @@
 """The tables of a collector: what is kept, and by its absence what is not.
 
-`reports` and `tokens` hold no time and no sequence. SQLite keeps them as B-trees by their random keys, WITHOUT ROWID:
-nothing in the file says which came first. No index orders them in another way, and nothing leads from a token to a
-report. An erased report leaves its id, without round and value. Times stand in `studies`, `rounds` and `actions` only,
-as whole hours since 1970.
+`reports` and `tokens` hold no time and no sequence. SQLite keeps them as B-trees by their random keys, WITHOUT ROWID.
+No index orders them in another way, and no column leads from a token to a report. What the files say besides,
+`tacit.collector.mixing` takes out of them. An erased report leaves its id, without round and value. Times stand in
+`studies`, `rounds` and `actions` only, as whole hours since 1970.
 
 `parts` names the files that hold the reports which have left `reports` for the archive, and `archives` what these add
 up to, so that no file is read to make an estimate.

@@ -30,7 +30,7 @@ from fastapi import FastAPI
 from tacit.collector import worker
 from tacit.collector.app import create_app
 from tacit.collector.connections import Connection
-from tacit.collector.options import Options
+from tacit.collector.options import KEY, Options
 from tacit.collector.store import Store
 from tacit.errors import TacitError
 
@@ -134,9 +134,10 @@ class _Keeper:
         options = asdict(plan.options) | {"key_hash": plan.options.key_hash.hex()}
         told = {"task": task, "database": plan.database, "options": options, "descriptor": descriptor}
         told |= {"archive_to": plan.archive_to, "after_days": plan.after_days}
+        environment = {name: value for name, value in os.environ.items() if name != KEY}
         # A group of its own: Ctrl-C reaches the parent alone, which ends its children in order.
         child = subprocess.Popen(  # noqa: S603
-            CHILD, stdin=subprocess.PIPE, pass_fds=(descriptor,), start_new_session=True
+            CHILD, stdin=subprocess.PIPE, pass_fds=(descriptor,), start_new_session=True, env=environment
         )
         assert child.stdin is not None
         with suppress(BrokenPipeError):

@@ -24,6 +24,7 @@ from functools import lru_cache
 from typing import Any
 
 from tacit.errors import TacitError
+from tacit.learning import usual_policy
 from tacit.study import Study
 from tacit_client import Question, check
 from tacit_client.canonical import read_fields
@@ -77,7 +78,7 @@ class StudySettings:
             name=name,
             question=question,
             epsilon=_epsilon(fields["epsilon"]),
-            policy=_text(fields.get("policy", "information" if numeric else "risk"), "policy"),
+            policy=_text(fields.get("policy", usual_policy(question)), "policy"),
             model=_model(fields.get("model"), numeric),
             expected=check.integer(fields.get("expected", 10_000), "expected", 1, 10**12),
             access=_one_of(fields.get("access", "open"), "access", "open", "invite"),

@@ -28,8 +28,8 @@ STORED = (
 NOT_STORED = (
     "answers: they do not leave the device",
     "addresses, user agents, cookies, access logs",
-    "when a report came, or in which order",
-    "which invite a report came with",
+    "when a report came, or in which order, once what came in the last minutes has been sorted",
+    "which invite a report came with, from then on",
 )
 ERASURE = "whoever holds the id of a report can have it erased; the device keeps the id"
 SERVED_CODE = (

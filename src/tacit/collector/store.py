@@ -21,13 +21,14 @@ from sqlalchemy import URL, not_, update
 from tacit.collector.archives import Archives
 from tacit.collector.catalog import Catalog
 from tacit.collector.database import connect, migrate, unusable
+from tacit.collector.mixing import Mixing
 from tacit.collector.published import Published
 from tacit.collector.readings import Readings
 from tacit.collector.reports import Reports
 from tacit.collector.schema import pulse
 
 
-class Store(Catalog, Reports, Readings, Published, Archives):
+class Store(Catalog, Reports, Readings, Published, Archives, Mixing):
     """One database. Safe for several threads; each process opens its own."""
 
     @classmethod

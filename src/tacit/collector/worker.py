@@ -10,6 +10,7 @@ Rounds grow geometrically and so do the refreshes, so the reports read in all ar
 | what | when |
 | --- | --- |
 | next channel | the round is full, or it is `max_age` old and `slow_growth` more reports came |
+| sorting | a minute has passed and reports came, or the study is closed: then nothing in the files tells their order |
 | estimate | `growth` more reports came, or any in `patience`; at once for an erased report or a closing study |
 
 Between two estimates lies `rest` at least, and more for studies whose refresh takes long. One process works at a time;
@@ -58,6 +59,7 @@ class Pace:
     patience: float = 30.0
     look: float = 0.5  # between two looks at all studies
     sweep: float = 60.0
+    mix: float = 60.0  # between two times that what came is sorted
 
 
 class Due(NamedTuple):
@@ -74,6 +76,8 @@ class _Memory:
     asked: float
     estimated: float
     cost: float = 0.0
+    mixed: tuple[int, int] = (0, 0)  # how many reports were held and erased when they were last sorted
+    mix_at: float = -float("inf")
     failures: int = 0
     retry_at: float = 0.0
 
@@ -88,7 +92,7 @@ class Worker:
         self.pace = pace or Pace()
         self._clock = clock
         self._memories: dict[int, _Memory] = {}
-        self._swept = -float("inf")
+        self._sweep_at = -float("inf")
 
     def run(self, stop: threading.Event) -> None:
         """Work until told to stop; while the database is away, wait for it."""
@@ -108,14 +112,14 @@ class Worker:
         with self.store.turn() as mine:
             if not mine:
                 return 0
-            if self._clock() - self._swept >= self.pace.sweep:
-                self.store.sweep()
-                self._swept = self._clock()
             standings = self.store.standings()
             for standing in standings:
                 if stop is not None and stop.is_set():
                     break
                 done += self._attend(standing)
+                self._mix(standing)
+            # Last, so that a study whose reports go as soon as it is closed has had its last estimate.
+            self._sweep()
             here = {standing.key for standing in standings}
             self._memories = {key: kept for key, kept in self._memories.items() if key in here}
         return done
@@ -144,6 +148,27 @@ class Worker:
         if due.channel:
             memory.asked = memory.estimated
         return True
+
+    def _sweep(self) -> None:
+        """Take away what is to go, from the tables and from the files; it may take one twentieth of the time."""
+        now = self._clock()
+        if now < self._sweep_at:
+            return
+        self.store.sweep()
+        self.store.tidy()
+        after = self._clock()
+        self._sweep_at = after + max(self.pace.sweep, 20 * (after - now))
+
+    def _mix(self, standing: Standing) -> None:
+        """Sort what came to an open study since the last time; it may take one fiftieth of the time."""
+        memory, now = self._memories[standing.key], self._clock()
+        held = standing.n, standing.erased
+        if standing.state != "open" or held == memory.mixed or now < memory.mix_at:
+            return
+        if self.store.mix(standing.key):
+            memory.mixed = held
+            after = self._clock()
+            memory.mix_at = after + max(self.pace.mix, 50 * (after - now))
 
     def due(self, standing: Standing, asked: float, estimated: float, cost: float) -> Due:
         """What a study waits for, `asked` and `estimated` seconds after the last of each, which took `cost`."""
@@ -178,8 +203,8 @@ def refreshed(store: Store, standing: Standing, ask: bool) -> bool:
         full_at = len(evidence) + study.wanted
         if not store.publish(standing, study.rounds[len(texts) :], full_at, len(evidence)):
             return False
-    if standing.state == "closed" and not standing.final:
-        store.settle(standing.key)
+    if standing.state == "closed" and not standing.final and not store.mix(standing.key):
+        return False
     return _estimate(store, standing, study, by_round)
 
 

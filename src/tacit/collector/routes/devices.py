@@ -10,9 +10,11 @@ from fastapi import APIRouter, Path, Request
 from fastapi.responses import Response
 
 import tacit
+from tacit.collector import front
 from tacit.collector.routes.common import ServiceOf, StudyName, answer, tagged
 from tacit.errors import TacitError
 
+ERASE_COST = 20.0  # requests that an erasure counts for: an id that never came is kept as well, for good
 HEALTH_KEPT = 1.0  # seconds: asking for it often must not write often
 REPORT = r"^[0-9a-f]{32}$"
 _REPORT = re.compile(r"[0-9a-f]{32}\Z")
@@ -54,6 +56,7 @@ def erase_report(
     name: StudyName,
     report: Annotated[str, Path(json_schema_extra={"pattern": REPORT})],
     service: ServiceOf,
+    request: Request,
 ) -> Response:
     """Erase a report for good; only its device knows its id."""
     if not _REPORT.match(report):
@@ -63,5 +66,6 @@ def erase_report(
             argument="report",
             hint="give the 32 hexadecimal digits of the report's id",
         )
+    front.pay(service.rates, request.scope, ERASE_COST)
     service.store.erase(name, report)
     return Response(status_code=204)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request
@@ -31,7 +32,8 @@ def show_estimate(study: Results, service: ServiceOf, request: Request) -> Respo
             argument="study",
             hint="wait for reports, and for the worker",
         )
-    return tagged(request, f"{study.created}-{found.sequence}", found.payload)
+    # Not its number: another study may have this name by now, and its first estimate too.
+    return tagged(request, hashlib.sha256(found.payload.encode()).hexdigest()[:32], found.payload)
 
 
 @router.get("/events", responses={200: {"content": EVENT_STREAM}})

@@ -25,15 +25,28 @@ export function setLimits({ cap, total }) {
   localStorage.setItem(LIMITS, JSON.stringify({ cap, total }));
 }
 
-// The token of an invitation, from "#invite=..."; kept for this tab until the report has arrived, so that a reload does not lose it.
+// The token of an invitation, from "#invite=..."; kept for this page of this tab until the report has arrived, so that a
+// reload does not lose it and no other page sends it.
 export function invitation() {
   const token = secret("invite");
-  if (token) sessionStorage.setItem(INVITE, token);
-  return sessionStorage.getItem(INVITE) ?? undefined;
+  if (token) sessionStorage.setItem(invited(), token);
+  return sessionStorage.getItem(invited()) ?? undefined;
+}
+
+const invited = () => `${INVITE}:${location.pathname}`;
+
+// Whether a round asks what the page shows. What is shown is no part of the round, and so of no hash: were a label other,
+// silence would tell the collector who wanted to give it.
+export function asksWhat({ name, question: shown }, { study, question: asked }) {
+  const same = ["text", "unit", "lowest", "highest", "step"].every((field) => (shown[field] ?? null) === (asked[field] ?? null));
+  const labels = shown.labels ?? [];
+  return same && study === name && labels.length === asked.labels.length && asked.labels.every((label, i) => label === labels[i]);
 }
 
 export class Own {
-  constructor() {
+  // `studies` are those of the page: only those that take answers by invitation see its token.
+  constructor(studies) {
+    this.inviting = new Set(studies.filter(({ access }) => access === "invite").map(({ name }) => name));
     this.store = openStore();
     this.collector = new Collector(collector || location.origin);
     this.invite = invitation();
@@ -71,7 +84,7 @@ export class Own {
   }
 
   send(report) {
-    return this.collector.send(report, { invite: this.invite });
+    return this.collector.send(report, { invite: this.inviting.has(report.study) ? this.invite : undefined });
   }
 
   // Sends what waits for these studies until each is received or finally refused. `pausing(milliseconds)` hears of every wait.
@@ -106,7 +119,7 @@ export class Own {
 
   // A receipt is here for every question of the page: the token has done its work.
   forgetInvite() {
-    sessionStorage.removeItem(INVITE);
+    sessionStorage.removeItem(invited());
   }
 }
 

@@ -1,7 +1,7 @@
 // The poll page: questions, answers that stay here, reports that go.
 
-import { addressed, collector, h, hosted, json, path, put, s, said, trouble } from "./page.js";
-import { CollectorError, Own, limits, setLimits, usable } from "./device.js";
+import { addressed, collector, h, hosted, json, path, Problem, put, s, said, trouble } from "./page.js";
+import { asksWhat, CollectorError, Own, limits, setLimits, usable } from "./device.js";
 import { named } from "./report.js";
 import { count, decimal, factor, many } from "./words.js";
 import { oddsFigure } from "./odds.js";
@@ -16,8 +16,9 @@ async function start() {
     Object.assign(page, await questions());
     document.title = page.title ?? page.studies[0].question.text;
     putLinks();
+    if (framed()) return put(main, heading(), alone());
     if (!usable()) return put(main, heading(), insecure());
-    page.own = new Own();
+    page.own = new Own(page.studies);
     await show();
   } catch (error) {
     put(main, trouble(error, start));
@@ -28,8 +29,15 @@ async function start() {
 async function questions() {
   const { studies, poll, title = null } = addressed();
   const found = poll ? await json(path("polls", poll)) : { title, studies };
-  const list = await Promise.all(found.studies.map((study) => typeof study === "string" ? json(path("studies", study)) : study));
+  const list = await Promise.all(found.studies.map((study) => typeof study === "string" ? called(study) : study));
   return { studies: list, title: found.title };
+}
+
+// The study of this name. Under another one the device would answer it once more.
+async function called(name) {
+  const study = await json(path("studies", name));
+  if (study.name === name) return study;
+  throw new Problem(200, { code: "study_mixed", detail: "the collector gave another study than the one that this page asks for" });
 }
 
 function putLinks() {
@@ -39,6 +47,13 @@ function putLinks() {
 }
 
 const heading = () => page.title ? h("h1", { dir: "auto" }, page.title) : page.studies.length === 1 ? null : h("h1", {}, many(page.studies.length, "question"));
+
+// In another site's frame a browser gives the page a ledger of its own, one for each such site; and what is drawn over it decides
+// what people click.
+const framed = () => globalThis.top !== globalThis.self;
+
+const alone = () => h("div", { class: "note bad", role: "alert" }, h("p", {}, h("strong", {}, "Nothing can be sent from here. ")),
+  h("p", {}, "This page is shown inside another one. There it could not know what this device has answered before. ", h("a", { href: location.href, target: "_blank", rel: "noopener" }, "Open it by itself"), "."));
 
 const insecure = () => h("div", { class: "note bad", role: "alert" }, h("p", {}, h("strong", {}, "Nothing can be sent from here. ")),
   h("p", {}, "This page did not come over HTTPS, so somebody on the way could have changed it, and the browser withholds what an answer needs to be protected. Open the address with https://."));
@@ -163,6 +178,7 @@ async function submit() {
 async function answerOne(card, answer) {
   try {
     const round = await page.own.round(card.study.name);
+    if (!asksWhat(card.study, round)) throw Object.assign(new Error("another question"), { code: "question_changed" });
     const report = await page.own.answer(round, answer, card.study.epsilon);
     await showReport(card, report, round);
     return true;
@@ -180,10 +196,11 @@ function refusal(error, { epsilon, question }) {
   switch (error.code) {
     case "answer_unknown": return question.labels ? `Choose one of the answers.${nothing}` : `Give a number from ${question.lowest} to ${question.highest} in steps of ${question.step}.${nothing}`;
     case "loss_above_cap": return `The channel would give away more than you allow: it was announced with epsilon ${decimal(epsilon)}, and your limit for one answer is ${decimal(cap)}.${nothing}`;
+    case "question_changed": return `The collector asks something else than this page shows. This device answers neither.${nothing} Load the page again; if it goes on, tell others.`;
     case "channel_leaks": return `The collector sent a channel that leaks more than it states. This device does not answer through it.${nothing}`;
     case "budget_exhausted": return `Your answers so far have used up what this device may give in all (epsilon ${decimal(total)}).${nothing} You can raise the limit below, if you want that.`;
     case "store_unusable": return `This browser does not let the page keep your report, as in some private windows. Without it you could be asked twice, so the device stays silent.${nothing}`;
-    case "collector_unreachable": return `The collector cannot be reached just now.${nothing} Try again in a while.`;
+    case "server_unreachable": return `The collector cannot be reached just now.${nothing} Try again in a while.`;
     case "study_closed": case "study_unknown": return `The study takes no answers any more.${nothing}`;
     default: return `This device refused the question (${error.code ?? error.name}).${nothing}`;
   }
