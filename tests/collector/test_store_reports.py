@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from store_support import codes, numeric, other, scalar, settings, submissions, table
 
 from tacit import Evidence
-from tacit.collector import reports as reports_module
+from tacit.collector import readings
 from tacit.collector.intake import Outcome, Submission, read_submission
 from tacit.collector.reports import asked, channel_of
 from tacit.collector.store import Store
@@ -149,7 +149,7 @@ def test_evidence_and_rows_are_those_of_the_reports(store):
 
 
 def test_many_distinct_values_are_folded_in_pieces(store, monkeypatch):
-    monkeypatch.setattr(reports_module, "CHUNK", 7)
+    monkeypatch.setattr(readings, "CHUNK", 7)
     store.create_study(settings(k=12))
     given = submissions(store, "tea", 300, answers=np.arange(300) % 12)
     store.submit(given)

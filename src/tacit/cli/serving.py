@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -34,6 +35,12 @@ Database = Annotated[
         envvar="TACIT_DATABASE",
         help="sqlite:///FILE or postgresql://USER@HOST/NAME; a password belongs in TACIT_DATABASE.",
     ),
+]
+
+ARCHIVE_TO = "Folder, or URL of fsspec, that old rounds are archived to every hour."
+ArchiveTo = Annotated[str | None, typer.Option(envvar="TACIT_ARCHIVE", help=ARCHIVE_TO)]
+AfterDays = Annotated[
+    float, typer.Option(help="Days after which a closed round is archived and takes no more reports.")
 ]
 
 
@@ -62,6 +69,8 @@ def serve(
     seconds: Annotated[
         float | None, typer.Option(help="End by itself after so long; demo: people answer over it.")
     ] = None,
+    archive_to: ArchiveTo = None,
+    after_days: AfterDays = 7.0,
 ) -> None:
     """Run a collector: the server, and the worker that makes rounds and estimates."""
     _require_collector()
@@ -91,16 +100,59 @@ def serve(
         # Nobody but this machine is meant: then nor is a page whose name was made to lead here.
         here_only = not trust_proxy and host in ("127.0.0.1", "::1", "localhost")
         plan, where = _plan(database, workers, not no_worker, rate, burst, trust_proxy, here_only)
+        if archive_to is not None:
+            plan = replace(plan, archive_to=archive_to, after_days=after_days)
         _run(stack, plan, host, port, stop, where, people if demo else None, seconds)
 
 
 @app.command()
-def worker(database: Database = DATABASE) -> None:
+def worker(database: Database = DATABASE, archive_to: ArchiveTo = None, after_days: AfterDays = 7.0) -> None:
     """Make rounds and estimates for a collector's database, until stopped."""
     _require_collector()
     from tacit.collector import worker as working
 
-    working.run(database)
+    working.run(database, None, archive_to, after_days)
+
+
+@app.command()
+def archive(
+    database: Database = DATABASE,
+    to: Annotated[
+        str | None,
+        typer.Option(envvar="TACIT_ARCHIVE", help="Folder, or URL of fsspec such as s3://bucket/folder."),
+    ] = None,
+    after_days: AfterDays = 7.0,
+    verify: Annotated[
+        bool,
+        typer.Option("--verify", help="Archive nothing; read all files and compare them with the database."),
+    ] = False,
+) -> None:
+    """Move the reports of old rounds from a collector's database into Parquet files: one pass."""
+    _require_collector()
+    from tacit.collector import archiver
+    from tacit.collector.store import Store
+
+    if not verify and to is None:
+        raise TacitError(
+            "argument_invalid",
+            "there is no place to archive to",
+            argument="to",
+            hint="give a folder or a URL",
+        )
+    store = Store.open(database)
+    try:
+        if verify or to is None:
+            typer.echo(f"{archiver.verify(store):,} archived reports are as they were written")
+            return
+        done = archiver.archive(store, to, after_days)
+    finally:
+        store.close()
+    if done is None:
+        typer.echo("another archiver is at work")
+        return
+    typer.echo(f"archived {done.reports:,} reports in {done.parts:,} files, erased {done.erased:,}")
+    if done.orphans:
+        typer.echo(f"removed {done.orphans:,} files that an interrupted pass had left")
 
 
 def _run(

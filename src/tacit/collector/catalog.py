@@ -2,21 +2,23 @@
 
 A study whose reports are many is deleted in steps, so that no long transaction keeps reports waiting: it loses its
 name at once, and `sweep` takes away what a crash has left. So do tokens of a closed study, and reports after
-`retention_days`.
+`retention_days`. Archived reports go the same way, file by file.
 """
 
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Iterable
+import logging
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, Table, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
+from tacit.collector.archives import drop_archived
 from tacit.collector.database import Database
+from tacit.collector.database import hour as _hour
 from tacit.collector.schema import (
     actions,
     counters,
@@ -32,6 +34,7 @@ from tacit.collector.settings import PollRecord, PollSettings, StudyRecord, Stud
 from tacit.errors import TacitError
 from tacit_client import check
 
+log = logging.getLogger("tacit.collector")
 STEP = 5000  # rows deleted by one transaction
 _HELD: ColumnElement[int] = (
     select(func.coalesce(func.sum(counters.c.n), 0)).where(counters.c.study == studies.c.id).scalar_subquery()
@@ -66,6 +69,7 @@ class Catalog(Database):
             with self.write() as connection:
                 key = connection.execute(insert(studies).values(row).returning(studies.c.id)).scalar_one()
                 given = {"study": key, "number": 0, "id": first.id, "text": first.to_json()}
+                given["published"] = _hour()
                 connection.execute(insert(rounds).values(given))
                 act(connection, settings.name, f"made, {settings.state}")
                 return _study(connection, settings.name)
@@ -127,7 +131,7 @@ class Catalog(Database):
             for table in (poll_studies, estimates):
                 connection.execute(delete(table).where(table.c.study == key))
             act(connection, name, "deleted")
-        self._erase_study(key)
+        self._later(self._erase_study, key)
 
     def sweep(self) -> None:
         """Finish what a crash has left half-way, and delete reports whose time has come."""
@@ -139,16 +143,26 @@ class Catalog(Database):
             rows = connection.execute(closed.where(due)).all()
         for key, name, state, hour, settings in rows:
             if state == "deleted":
-                self._erase_study(key)
+                self._later(self._erase_study, key)
                 continue
             self._clear(tokens, key)
             days = json.loads(settings)["retention_days"]
             if days is not None and hour + 24 * days <= _hour():
-                self._purge(key, name)
+                self._later(self._purge, key, name)
+
+    def _later(self, step: Callable[..., None], *arguments: object) -> None:
+        """Take a step of a deletion; while the archive is away its end is left to a later sweep."""
+        try:
+            step(*arguments)
+        except TacitError as error:
+            if not error.code.startswith("archive_"):
+                raise
+            log.warning("archived reports wait for their deletion: %s", error.code)
 
     def _purge(self, key: int, name: str) -> None:
         """Reports go; rounds and estimates stay."""
         self._clear(reports, key)
+        drop_archived(self, key)
         with self.write() as connection:
             connection.execute(delete(counters).where(counters.c.study == key))
             connection.execute(update(studies).where(studies.c.id == key).values(purged=True))
@@ -157,6 +171,7 @@ class Catalog(Database):
     def _erase_study(self, key: int) -> None:
         self._clear(reports, key)
         self._clear(tokens, key)
+        drop_archived(self, key)
         with self.write() as connection:
             connection.execute(delete(studies).where(studies.c.id == key))
 
@@ -313,10 +328,6 @@ def _hashes(hashes: Iterable[bytes]) -> list[bytes]:
             hint="give the SHA-256 of one token or more, 32 bytes each",
         )
     return sorted(given)
-
-
-def _hour() -> int:
-    return int(time.time() // 3600)
 
 
 def _written(hour: int | None) -> str | None:

@@ -34,7 +34,8 @@ from tacit.errors import TacitError
 T = TypeVar("T")
 
 PATIENCE = 10.0  # seconds to wait for another writer, or for a server to answer
-_MIGRATING, _TURN = 0x7AC17, 0x7AC18  # advisory locks of PostgreSQL
+_MIGRATING = 0x7AC17  # advisory locks of PostgreSQL
+_TURNS = {"turn": 0x7AC18, "archive-turn": 0x7AC19}
 _AGAIN = {"40001", "40P01"}  # serialisation failure, deadlock
 _TRIES = 5
 
@@ -74,12 +75,19 @@ class Database:
         self.engine = engine
         self.sqlite = engine.dialect.name == "sqlite"
         self._writer = engine.execution_options(write=True)
+        self._still = engine if self.sqlite else engine.execution_options(isolation_level="REPEATABLE READ")
         self._line = Line()
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """A transaction that only reads."""
         with explained(), self.engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Connection]:
+        """A transaction that only reads, and all of whose statements see one state."""
+        with explained(), self._still.begin() as connection:
             yield connection
 
     @contextmanager
@@ -107,17 +115,18 @@ class Database:
         raise AssertionError
 
     @contextmanager
-    def turn(self) -> Iterator[bool]:
+    def turn(self, name: str = "turn") -> Iterator[bool]:
         """Whether this process has the turn to do what one process is to do at a time; given back when it dies.
 
-        Another file is locked for SQLite, so that nobody else waits; PostgreSQL lends a lock to the connection.
+        Another file is locked for SQLite, so that nobody else waits; PostgreSQL lends a lock to the connection. The
+        archiver has a turn of its own, "archive-turn".
         """
-        with self._sqlite_turn() if self.sqlite else self._postgres_turn() as mine:
+        with self._sqlite_turn(name) if self.sqlite else self._postgres_turn(_TURNS[name]) as mine:
             yield mine
 
     @contextmanager
-    def _sqlite_turn(self) -> Iterator[bool]:
-        path = Path(f"{self.engine.url.database}.turn")
+    def _sqlite_turn(self, name: str) -> Iterator[bool]:
+        path = Path(f"{self.engine.url.database}.{name}")
         with explained():
             try:
                 connection = sqlite3.connect(path, timeout=0, isolation_level=None)
@@ -136,17 +145,47 @@ class Database:
                 connection.close()
 
     @contextmanager
-    def _postgres_turn(self) -> Iterator[bool]:
+    def _postgres_turn(self, lock: int) -> Iterator[bool]:
         with explained(), self.engine.connect() as connection:
-            mine = bool(connection.execute(text(f"SELECT pg_try_advisory_lock({_TURN})")).scalar())
+            mine = bool(connection.execute(text(f"SELECT pg_try_advisory_lock({lock})")).scalar())
             connection.commit()
             try:
                 yield mine
             finally:
                 if mine:
                     with suppress(DBAPIError):
-                        connection.execute(text(f"SELECT pg_advisory_unlock({_TURN})"))
+                        connection.execute(text(f"SELECT pg_advisory_unlock({lock})"))
                         connection.commit()
+
+    def shrink(self, most: int) -> int:
+        """Make room that was freed usable again; how many bytes of it went back to the file system.
+
+        A SQLite file is written anew if more than half of it is free, and at most `most` bytes are not: writers wait.
+        """
+        with explained():
+            if not self.sqlite:
+                with self.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+                    connection.execute(text("VACUUM reports"))
+                return 0
+            raw = self.engine.raw_connection()
+            try:
+                return self._rewritten(raw.cursor(), most)
+            except sqlite3.Error as error:
+                raise unusable(error) from None
+            finally:
+                raw.close()
+
+    def _rewritten(self, cursor: Any, most: int) -> int:
+        size, pages, free = (
+            cursor.execute(f"PRAGMA {name}").fetchone()[0]
+            for name in ("page_size", "page_count", "freelist_count")
+        )
+        if 2 * free < pages or (pages - free) * size > most:
+            return 0
+        with self._line.turn():
+            cursor.execute("VACUUM")
+            cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return int(free * size)
 
     def close(self) -> None:
         """Let go of all connections."""
@@ -277,6 +316,11 @@ def unusable(error: BaseException) -> TacitError:
         f"the collector's store cannot be read or written ({detail})",
         hint="wait, then send the same again; whoever runs the collector looks at the disk and the database",
     )
+
+
+def hour() -> int:
+    """Whole hours since 1970: no time is kept that is finer."""
+    return int(time.time() // 3600)
 
 
 def _bad_url(message: str) -> TacitError:

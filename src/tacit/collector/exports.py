@@ -12,7 +12,7 @@ import json
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Protocol
 
 from starlette.concurrency import iterate_in_threadpool
@@ -91,9 +91,17 @@ def _chunks(store: HasRows, study: str) -> Iterator[list[tuple[str, str]]]:
         yield chunk
 
 
+def _begun(store: HasRows, study: str) -> Iterator[list[tuple[str, str]]]:
+    """The same, the first chunk read already: what is wrong with the store or its archive is said before any of it."""
+    chunks = _chunks(store, study)
+    first = next(chunks, [])
+    return chain([first] if first else [], chunks)
+
+
 def _csv(store: HasRows, study: str) -> Iterator[bytes]:
+    chunks = _begun(store, study)
     yield b"study,round,value\r\n"
-    for chunk in _chunks(store, study):
+    for chunk in chunks:
         # Names and ids need no quotes; a value does when it holds commas.
         yield "".join(
             f'{study},{round_},"{value}"\r\n' if "," in value else f"{study},{round_},{value}\r\n"
@@ -102,9 +110,10 @@ def _csv(store: HasRows, study: str) -> Iterator[bytes]:
 
 
 def _json(store: HasRows, study: str) -> Iterator[bytes]:
+    chunks = _begun(store, study)
     yield f'{{"study":{json.dumps(study)},"reports":['.encode()
     comma = ""
-    for chunk in _chunks(store, study):
+    for chunk in chunks:
         rows = ",".join(f'{{"round":"{round_}","value":"{value}"}}' for round_, value in chunk)
         yield (comma + rows).encode("ascii")
         comma = ","

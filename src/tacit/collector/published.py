@@ -13,7 +13,7 @@ from typing import NamedTuple
 from sqlalchemy import delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from tacit.collector.database import Database
+from tacit.collector.database import Database, hour
 from tacit.collector.reports import unknown_study
 from tacit.collector.schema import counters, estimates, rounds, studies
 from tacit.collector.settings import EstimateRecord, RoundRecord, StudySettings, settings_of
@@ -130,7 +130,14 @@ class Published(Database):
                 return False
             if new:
                 rows = [
-                    {"study": standing.key, "number": r.number, "id": r.id, "text": r.to_json()} for r in new
+                    {
+                        "study": standing.key,
+                        "number": r.number,
+                        "id": r.id,
+                        "text": r.to_json(),
+                        "published": hour(),
+                    }
+                    for r in new
                 ]
                 connection.execute(insert(rounds), rows)
             return True

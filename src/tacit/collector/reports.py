@@ -1,9 +1,12 @@
-"""Reports in the store: many in one transaction, each with its own outcome; read back as counts.
+"""Reports in the store: many in one transaction, each with its own outcome.
 
 A transaction looks at the state of each study under a lock, so that a report either comes before its study closes or is
 refused. New reports are inserted by one statement that says which ids were new. All others are then compared
 with what is held: the same content is confirmed again, other content refused. So a report that is held needs neither an
 open study nor a fresh token. A token is marked in the transaction that inserts its report.
+
+Rounds whose reports go to the archive take no more, from before the first of them goes: an id that lies there cannot
+be compared any more. The erasure of an archived report keeps its id for the archiver, whose next pass looks for it.
 
 Whether a channel can make a value is asked of its table, which is kept from one transaction to the next.
 """
@@ -12,33 +15,35 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from operator import lt
 from typing import Any, NamedTuple
 
-import numpy as np
-from sqlalchemy import Connection, Engine, bindparam, func, select, text, update
+from sqlalchemy import Connection, Engine, bindparam, insert, select, text, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from tacit import channels
-from tacit.arrays import Integers
 from tacit.channels import Channel
 from tacit.collector.database import Database
 from tacit.collector.intake import Outcome, Submission
-from tacit.collector.schema import counters, reports, rounds, studies, tokens
+from tacit.collector.schema import counters, erasures, reports, rounds, studies, tokens
 from tacit.collector.settings import settings_of
 from tacit.errors import TacitError
-from tacit.evidence import Evidence
 from tacit_client import Report, Round, check
 from tacit_client.tables import Binned, Subsets, Table
 
 SHARDS = 16
-CHUNK = 1 << 16  # distinct values folded at a time
 # Statements of every transaction are made once: to make one takes as long as to run it.
 _DOORS = (
     select(
-        studies.c.id, studies.c.name, studies.c.state, studies.c.settings, studies.c.head, studies.c.rounds
+        studies.c.id,
+        studies.c.name,
+        studies.c.state,
+        studies.c.settings,
+        studies.c.head,
+        studies.c.rounds,
+        studies.c.archived,
     )
     .where(studies.c.name.in_(bindparam("names", expanding=True)))
     .order_by(studies.c.id)
@@ -70,15 +75,8 @@ class Door(NamedTuple):
     open: bool
     invite: bool
     head: str
+    archived: int
     chain: dict[str, Asked]
-
-
-class Counted(NamedTuple):
-    """Distinct values of one round, a row of integers for each, and how often each was reported."""
-
-    round: int
-    values: Integers
-    counts: Integers
 
 
 class Reports(Database):
@@ -128,6 +126,7 @@ class Reports(Database):
                 row.state == "open",
                 settings_of(row.settings).access == "invite",
                 row.head,
+                row.archived,
                 self._chain(connection, row.id, row.rounds),
             )
             for row in found
@@ -184,11 +183,13 @@ class Reports(Database):
             door = self._doors(connection, {name}).get(name)
             if door is None:
                 raise unknown_study(name)
-            if door.open:
+            if door.open or door.archived:
                 # First, for it waits for a transaction that is just writing this report; the update then sees it.
                 tombstone = self._insertion(reports).values(study=door.key, id=id_, round=None, value=None)
                 new = tombstone.on_conflict_do_nothing().returning(reports.c.id)
                 if connection.execute(new).first() is not None:
+                    if door.archived:
+                        connection.execute(insert(erasures).values(study=door.key, id=id_))
                     return
             here = (reports.c.study == door.key) & (reports.c.id == id_)
             gone = update(reports).where(here, reports.c.value.is_not(None)).values(round=None, value=None)
@@ -197,68 +198,16 @@ class Reports(Database):
 
         self.transact(work)
 
-    def counts(self, key: int) -> Iterator[Counted]:
-        """How often each value of each round was reported: one pass, in chunks, while others write."""
-        number, values, times = -1, list[str](), list[int]()
-        asked = (
-            select(reports.c.round, reports.c.value, func.count())
-            .where(reports.c.study == key, reports.c.value.is_not(None))
-            .group_by(reports.c.round, reports.c.value)
-            .order_by(reports.c.round, reports.c.value)
-        )
-        with self.read() as connection:
-            for row in connection.execution_options(yield_per=10_000).execute(asked):
-                if values and (row[0] != number or len(values) == CHUNK):
-                    yield Counted(number, _integers(values), np.array(times))
-                    values, times = [], []
-                number = row[0]
-                values.append(row[1])
-                times.append(row[2])
-        if values:
-            yield Counted(number, _integers(values), np.array(times))
-
-    def evidence(self, name: str) -> Evidence:
-        """All reports of a study."""
-        with self.read() as connection:
-            asked = select(studies.c.id, rounds.c.number, rounds.c.text)
-            joined = asked.join(rounds, rounds.c.study == studies.c.id).where(studies.c.name == name)
-            found = connection.execute(joined.order_by(rounds.c.number)).all()
-        if not found:
-            raise unknown_study(name)
-        return self.fold(found[0].id, [row.text for row in found])[0]
-
-    def fold(self, key: int, texts: Sequence[str]) -> tuple[Evidence, list[int]]:
-        """The reports to the rounds of these texts as Evidence, and how many there are to each."""
-        evidence, by_round = Evidence(), [0] * len(texts)
-        for part in self.counts(key):
-            if part.round < len(texts):  # a round that was published since: its reports count next time
-                channel = channel_of(texts[part.round])
-                values = part.values if channel.table.columns else part.values[:, 0]
-                evidence = evidence.add_counts(channel, values, part.counts)
-                by_round[part.round] += int(part.counts.sum())
-        return evidence, by_round
-
-    def rows(self, name: str) -> Iterator[tuple[str, str]]:
-        """(round id, value) of every report, by round number, then value: streamed, for exports."""
-        asked = (
-            select(rounds.c.id, reports.c.value)
-            .join(studies, studies.c.id == reports.c.study)
-            .join(rounds, (rounds.c.study == reports.c.study) & (rounds.c.number == reports.c.round))
-            .where(studies.c.name == name)
-            .order_by(reports.c.round, reports.c.value)
-        )
-        with self.read() as connection:
-            for row in connection.execution_options(yield_per=10_000).execute(asked):
-                yield row[0], row[1]
-
 
 def _refused(door: Door | None, s: Submission) -> str | None:
     """Why a report cannot be stored, but for its token and for what is held."""
     if door is None:
         return "study_unknown"
+    asked = door.chain.get(s.round)
+    if asked is not None and asked.number < door.archived:
+        return "round_archived"
     if not door.open:
         return "study_closed"
-    asked = door.chain.get(s.round)
     if asked is None:
         return "round_unknown"
     if asked.listed != s.listed or not asked.possible(s.value):
@@ -357,11 +306,6 @@ def _possible(table: Table) -> Callable[[str], bool]:
 def channel_of(text: str) -> Channel[Any]:
     """The channel of a round."""
     return channels.from_table(Round.from_json(text).channel)
-
-
-def _integers(values: list[str]) -> Integers:
-    """The values as rows (n, w)."""
-    return np.array(",".join(values).split(","), dtype=np.int64).reshape(len(values), -1)
 
 
 def unknown_study(name: str) -> TacitError:

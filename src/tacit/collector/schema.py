@@ -3,12 +3,16 @@
 `reports` and `tokens` hold no time and no sequence. SQLite keeps them as B-trees by their random keys, WITHOUT ROWID.
 No index orders them in another way, and no column leads from a token to a report. What the files say besides,
 `tacit.collector.mixing` takes out of them. An erased report leaves its id, without round and value. Times stand in
-`studies` and `actions` only, as whole hours since 1970.
+`studies`, `rounds` and `actions` only, as whole hours since 1970.
 
-`report_rows` is the view for exports and for engines that fold reports themselves: study, round id, value.
+`parts` names the files that hold the reports which have left `reports` for the archive, and `archives` what these add
+up to, so that no file is read to make an estimate.
 
->>> sorted(metadata.tables)
-['actions', 'counters', 'estimates', 'poll_studies', 'polls', 'pulse', 'reports', 'rounds', 'studies', 'tokens']
+`report_rows` is the view for engines that fold reports themselves: study, round id, value. Archived reports are not in
+it: their files are a table of the same columns.
+
+>>> sorted(set(metadata.tables) - {"actions", "polls", "poll_studies", "pulse"})
+['archive', 'archives', 'counters', 'erasures', 'estimates', 'parts', 'reports', 'rounds', 'studies', 'tokens']
 """
 
 from __future__ import annotations
@@ -70,6 +74,8 @@ studies = Table(
     Column("full_at", BigInteger, nullable=False),  # reports that fill the newest round
     Column("seen", BigInteger, nullable=False),  # reports that the choice of the newest channel has seen
     Column("purged", Boolean, nullable=False),
+    # Rounds below this number take no more reports: theirs are in the archive, or on their way there.
+    Column("archived", Integer, nullable=False, server_default="0"),
     CheckConstraint("state IN ('draft', 'open', 'closed', 'deleted')", name="state"),
     sqlite_autoincrement=True,
 )
@@ -81,6 +87,7 @@ rounds = Table(
     Column("number", Integer, nullable=False),
     Column("id", String(64), nullable=False),
     Column("text", Text, nullable=False),
+    Column("published", Integer),
     PrimaryKeyConstraint("study", "number"),
 )
 
@@ -116,6 +123,45 @@ counters = Table(
     Column("n", BigInteger, nullable=False),
     Column("erased", BigInteger, nullable=False),
     PrimaryKeyConstraint("study", "shard"),
+    sqlite_with_rowid=False,
+)
+
+# Where the archive is, in one row, and the mark that its folder bears.
+archive = Table(
+    "archive",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("url", Text, nullable=False),
+    Column("mark", String(32), nullable=False),
+)
+
+archives = Table(
+    "archives",
+    metadata,
+    _study(nullable=False),
+    Column("round", Integer, nullable=False),
+    Column("n", BigInteger, nullable=False),
+    Column("evidence", LargeBinary, nullable=False),
+    PrimaryKeyConstraint("study", "round"),
+)
+
+parts = Table(
+    "parts",
+    metadata,
+    _study(nullable=False),
+    Column("file", String(255), nullable=False),
+    Column("round", Integer, nullable=False),
+    Column("n", BigInteger, nullable=False),
+    PrimaryKeyConstraint("study", "file"),
+)
+
+# Ids that were erased and may lie in the archive: the next pass looks there.
+erasures = Table(
+    "erasures",
+    metadata,
+    Column("study", Integer, nullable=False),
+    Column("id", LargeBinary(16), nullable=False),
+    PrimaryKeyConstraint("study", "id"),
     sqlite_with_rowid=False,
 )
 

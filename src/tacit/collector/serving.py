@@ -48,6 +48,8 @@ class Plan:
     options: Options
     workers: int = 1
     work: bool = True
+    archive_to: str | None = None
+    after_days: float = 7.0
 
 
 def configure(app: FastAPI) -> uvicorn.Config:
@@ -131,6 +133,7 @@ class _Keeper:
         plan, descriptor = self._plan, self._listener.fileno()
         options = asdict(plan.options) | {"key_hash": plan.options.key_hash.hex()}
         told = {"task": task, "database": plan.database, "options": options, "descriptor": descriptor}
+        told |= {"archive_to": plan.archive_to, "after_days": plan.after_days}
         environment = {name: value for name, value in os.environ.items() if name != KEY}
         # A group of its own: Ctrl-C reaches the parent alone, which ends its children in order.
         child = subprocess.Popen(  # noqa: S603
@@ -179,7 +182,7 @@ def _child(pipe: FileIO) -> None:
     told: dict[str, Any] = json.loads(pipe.readline())
     threading.Thread(target=_end_with, args=(pipe,), daemon=True).start()
     if told["task"] == "work":
-        worker.run(told["database"])
+        worker.run(told["database"], None, told["archive_to"], told["after_days"])
         return
     options = told["options"] | {"key_hash": bytes.fromhex(told["options"]["key_hash"])}
     options["connections"] = room_for_connections(options["connections"])

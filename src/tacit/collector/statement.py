@@ -21,7 +21,8 @@ STORED = (
     "for each round how many reports came",
     "rounds and estimates",
     "the SHA-256 of each invite, and whether it was used, until the study closes",
-    "the hour at which the study was made and closed, and that of each action of an administrator",
+    "the hour at which the study was made and closed, that of each round and of each action of an administrator",
+    "reports to rounds that are long over possibly in files instead of the database, with the same content",
     "the id alone of a report that was erased",
 )
 NOT_STORED = (

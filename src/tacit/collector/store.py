@@ -1,4 +1,4 @@
-"""All that a collector keeps, in SQLite or PostgreSQL.
+"""All that a collector keeps, in SQLite or PostgreSQL, and what of it lies in an archive.
 
 Every method may raise `TacitError("store_unusable")`: nothing is half done then. Names that are not there raise
 study_unknown or poll_unknown, a name that is taken name_taken.
@@ -18,15 +18,17 @@ from __future__ import annotations
 
 from sqlalchemy import URL, not_, update
 
+from tacit.collector.archives import Archives
 from tacit.collector.catalog import Catalog
 from tacit.collector.database import connect, migrate, unusable
 from tacit.collector.mixing import Mixing
 from tacit.collector.published import Published
+from tacit.collector.readings import Readings
 from tacit.collector.reports import Reports
 from tacit.collector.schema import pulse
 
 
-class Store(Catalog, Reports, Published, Mixing):
+class Store(Catalog, Reports, Readings, Published, Archives, Mixing):
     """One database. Safe for several threads; each process opens its own."""
 
     @classmethod

@@ -31,7 +31,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple, NoReturn
 
-from tacit.collector import estimates
+from tacit.collector import archiver, estimates
 from tacit.collector.published import Standing
 from tacit.collector.store import Store
 from tacit.errors import TacitError
@@ -44,6 +44,7 @@ log = logging.getLogger("tacit.collector.worker")
 
 RETRY = 60.0  # seconds before a study that failed is tried again, twice as long each time
 LONGEST_RETRY = 3600.0
+ARCHIVE = 3600.0  # seconds between two passes of the archiver
 DETAIL = 10**6  # distinct reports x categories up to which each report's likelihood is used, and not moments
 
 
@@ -235,8 +236,8 @@ class _Told(BaseException):
     """This process was told to end. What it has begun is undone, and done again by the next one."""
 
 
-def run(url: str, pace: Pace | None = None) -> None:
-    """Work on a database until SIGTERM or SIGINT."""
+def run(url: str, pace: Pace | None = None, archive_to: str | None = None, after_days: float = 7.0) -> None:
+    """Work on a database until SIGTERM or SIGINT, and once an hour on its archive, if asked."""
     numbers = (signal.SIGTERM, signal.SIGINT)
     store = None
     try:
@@ -245,6 +246,9 @@ def run(url: str, pace: Pace | None = None) -> None:
         with suppress(AttributeError, OSError):
             os.nice(5)  # requests come first
         store = Store.open(url)
+        if archive_to is not None:
+            given = (store, archive_to, after_days)
+            threading.Thread(target=archive_hourly, args=given, name="tacit-archive", daemon=True).start()
         Worker(store, pace).run(threading.Event())
     except _Told:
         return
@@ -253,6 +257,21 @@ def run(url: str, pace: Pace | None = None) -> None:
             signal.signal(number, signal.SIG_IGN)
         if store is not None:
             store.close()
+
+
+def archive_hourly(store: Store, to: str, after_days: float) -> None:
+    """A pass of the archiver now and after every hour; one that fails is said, and tried again in its turn.
+
+    A daemon thread runs it, which dies with the worker at any moment: that is safe.
+    """
+    while True:
+        try:
+            archiver.archive(store, to, after_days)
+        except Exception as error:
+            # Of a strange error the kind and no more: its text may hold reports.
+            what = error if isinstance(error, TacitError) else type(error).__name__
+            log.error("the archiver stopped: %s", what)
+        time.sleep(ARCHIVE)
 
 
 def _end(*_: object) -> NoReturn:
