@@ -41,7 +41,7 @@ from tacit_client.messages import Receipt, Report, Round, study_name
 MAX_CHAIN = 1 << 26  # bytes of all rounds of a study
 MAX_PLAIN = 1 << 24  # bytes of any other answer
 MAX_PROBLEM = 1 << 16
-MAX_WAIT = 60.0  # seconds: who is asked to wait longer gives up for now
+MAX_WAIT = 60.0  # seconds: who is asked to wait longer tries again another time
 FIRST_WAIT = 0.5
 MAX_REDIRECTS = 3
 REDIRECTS = (301, 302, 303, 307, 308)
