@@ -42,7 +42,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from experiments.real.run import at_least_one, distance, follow, short
+from experiments.parallel import at_least_one, follow
+from experiments.real.run import distance, short
 from experiments.real.run import finished as whole_lines
 from rich.progress import track
 

@@ -399,7 +399,9 @@ def test_in_the_frame_of_another_page_nothing_is_asked(visit, served, elsewhere)
     folder, origin = elsewhere
     served.study("framed", COLOUR, origins=[origin])
     pages.write_bundle(folder, collector=served.url, studies=["framed"])
-    (folder / "around.html").write_text('<iframe src="index.html" width="600" height="600"></iframe>')
+    (folder / "around.html").write_text(
+        '<link rel="icon" href="data:,"><iframe src="index.html" width="600" height="600"></iframe>'
+    )
     watched = visit(f"{origin}/around.html")
     inside = watched.page.frame_locator("iframe")
     inside.locator("text=shown inside another one").wait_for()

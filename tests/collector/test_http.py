@@ -525,9 +525,8 @@ def test_a_stream_ends_when_its_study_is_deleted(client):
 
 def test_a_report_to_an_earlier_round_still_counts(both):
     client, store = both
-    first = make(
-        client, "chain", expected=2000, question={"text": "?", "labels": [f"no {i}" for i in range(12)]}
-    )
+    question = {"text": "?", "labels": [f"no {i}" for i in range(12)]}
+    first = make(client, "chain", expected=2000, question=question, policy="honest")
     body = "\n".join(report(first, 0).to_json() for _ in range(900))
     client.post("/v1/studies/chain/batches", content=body, headers=LINES)
     worker.Worker(store).look()

@@ -127,7 +127,8 @@ def single(promise):
 
 
 def test_the_auditor_is_sharp():
-    assert 0.7 * EPSILON < lower_bound(single(EPSILON)) <= EPSILON
+    """It proves 1.53 of a loss of 2, with a standard deviation of 0.06: five of these are left for chance."""
+    assert 0.6 * EPSILON < lower_bound(single(EPSILON)) <= EPSILON
 
 
 @pytest.mark.parametrize("promise", [Privacy(epsilon=2, delta=1e-3), Privacy(epsilon=2, sampling=0.3)])
