@@ -182,10 +182,22 @@ class Watched:
         return [url for url in self.requests if not url.startswith((*own, "data:", "blob:"))]
 
 
+def _evaluated(page, condition: str) -> object:
+    """The value of an expression; nothing while the page is being loaded anew."""
+    from playwright.sync_api import Error
+
+    try:
+        return page.evaluate(condition)
+    except Error as error:
+        if "Execution context was destroyed" not in str(error):
+            raise
+        return None
+
+
 def until(page, condition: str) -> object:
     """Wait for an expression of JavaScript. Playwright's own way needs `eval` in the page, which its policy forbids."""
     deadline = time.monotonic() + PATIENCE
-    while not (found := page.evaluate(condition)):
+    while not (found := _evaluated(page, condition)):
         assert time.monotonic() < deadline, f"{page.url} waits for {condition}"
         page.wait_for_timeout(50)
     return found
